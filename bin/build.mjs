@@ -1,0 +1,51 @@
+// Bundles lib/ into dist/*.cjs: one file for the way from stdin to stdout, one for each part that is loaded lazily.
+import { rmSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+
+const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
+const lib = path.join(root, 'lib');
+const outdir = path.join(root, 'dist');
+const entries = new Map([['fountain', path.join(lib, 'main.ts')]]);
+
+/** A relative `import()` becomes a bundle of its own, so that what `initialize` does not need costs it nothing. */
+const lazyBundles = {
+  name: 'lazy-bundles',
+  setup(esbuild) {
+    esbuild.onResolve({ filter: /^\.\.?\// }, (args) => {
+      if (args.kind !== 'dynamic-import') return undefined;
+      const source = path.resolve(args.resolveDir, args.path);
+      const name = path.relative(lib, source).replace(/\.ts$/, '').replaceAll(path.sep, '-');
+      entries.set(name, source);
+      return { path: `./${name}.cjs`, external: true };
+    });
+  },
+};
+
+rmSync(outdir, { recursive: true, force: true });
+const built = new Set();
+for (const [name, source] of entries) {
+  if (built.has(name)) continue;
+  built.add(name);
+  await build({
+    entryPoints: { [name]: source },
+    outdir,
+    outExtension: { '.js': '.cjs' },
+    bundle: true,
+    platform: 'node',
+    format: 'cjs',
+    target: 'node20',
+    // rxjs answers the "node" condition with its unshakable CommonJS build.
+    conditions: ['es2015', 'module'],
+    mainFields: ['module', 'main'],
+    external: ['@photostructure/sqlite'],
+    supported: { 'dynamic-import': false },
+    legalComments: 'linked',
+    define: { 'import.meta.url': '__bundleUrl' },
+    banner: { js: "const __bundleUrl = require('node:url').pathToFileURL(__filename).href;" },
+    plugins: [lazyBundles],
+    absWorkingDir: root,
+    logLevel: 'warning',
+  });
+}
