@@ -1,0 +1,162 @@
+import { getMessages, type EventSourceMessage } from '@microsoft/fetch-event-source/lib/cjs/parse.js';
+import { defer, filter, endWith, map, type OperatorFunction } from 'rxjs';
+import { isJsonObject } from '../protocol/jsonrpc.ts';
+import type { ServerEvent } from '../protocol/fountain.ts';
+
+/** What one chunk of an event stream brought. */
+export interface EventBatch {
+  readonly events: readonly ServerEvent[];
+  /** Reconnection time that the server asked for, in milliseconds. */
+  readonly retryMs?: number;
+  /** Words about events that could not be read. */
+  readonly notes: readonly string[];
+}
+
+/** Options of {@link decodeEvents}. */
+export interface DecodeEventsOptions {
+  /**
+   * Whether an event that the body's end cuts short is taken all the same. In a history the body ends behind its last
+   * event, in a live stream it may end within one, which then comes again after a resume.
+   */
+  readonly takeLast: boolean;
+}
+
+/**
+ * Reads the bytes of an event stream as events of a conversation's log; emits those of a chunk together.
+ *
+ * LF, CR LF and CR end a line, comments and blocks without data are skipped, an event that is not an event of the log
+ * costs a note and not the stream. Cost is linear in the input: lines are joined once, and parsed by the package.
+ *
+ * Errors: passes the source's on; adds none.
+ *
+ * @see WHATWG HTML 9.2.6, "Interpreting an event stream"
+ */
+export function decodeEvents({ takeLast }: DecodeEventsOptions): OperatorFunction<Uint8Array, EventBatch> {
+  return (chunk$) =>
+    defer(() => {
+      const decoder = new EventDecoder();
+      return chunk$.pipe(
+        endWith(undefined),
+        map((chunk) => (chunk === undefined ? decoder.end(takeLast) : decoder.push(chunk))),
+        filter(({ events, notes, retryMs }) => events.length > 0 || notes.length > 0 || retryMs !== undefined),
+      );
+    });
+}
+
+class EventDecoder {
+  #events: ServerEvent[] = [];
+  #notes: string[] = [];
+  #retryMs: number | undefined;
+  readonly #onLine = getMessages(
+    () => undefined,
+    () => undefined,
+    (message) => this.#onMessage(message),
+  );
+  readonly #lines = new LineReader((line) => this.#onLine(line, line.indexOf(colon)));
+
+  push(chunk: Uint8Array): EventBatch {
+    this.#lines.push(chunk);
+    return this.#take();
+  }
+
+  end(takeLast: boolean): EventBatch {
+    if (takeLast) {
+      this.#lines.end();
+      this.#onLine(new Uint8Array(), -1);
+    }
+    return this.#take();
+  }
+
+  #onMessage({ id, data, retry }: EventSourceMessage): void {
+    if (retry !== undefined) this.#retryMs = retry;
+    if (data === '') return;
+    const event = readEvent(id, data);
+    if (typeof event === 'string') this.#notes.push(event);
+    else this.#events.push(event);
+  }
+
+  #take(): EventBatch {
+    const batch = { events: this.#events, notes: this.#notes, ...(this.#retryMs !== undefined && { retryMs: this.#retryMs }) };
+    this.#events = [];
+    this.#notes = [];
+    this.#retryMs = undefined;
+    return batch;
+  }
+}
+
+const colon = 0x3a;
+const carriageReturn = 0x0d;
+const lineFeed = 0x0a;
+
+/** The package's own line reader joins a long line anew with every chunk, at quadratic cost. */
+class LineReader {
+  readonly #onLine: (line: Uint8Array) => void;
+  #parts: Uint8Array[] = [];
+  #afterCarriageReturn = false;
+  #first = true;
+
+  constructor(onLine: (line: Uint8Array) => void) {
+    this.#onLine = onLine;
+  }
+
+  push(chunk: Uint8Array): void {
+    let start = 0;
+    if (this.#afterCarriageReturn && chunk.length > 0) {
+      this.#afterCarriageReturn = false;
+      if (chunk[0] === lineFeed) start = 1;
+    }
+    let nextReturn = chunk.indexOf(carriageReturn, start);
+    for (let feed = chunk.indexOf(lineFeed, start); feed !== -1 || nextReturn !== -1; feed = chunk.indexOf(lineFeed, start)) {
+      const end = nextReturn !== -1 && (feed === -1 || nextReturn < feed) ? nextReturn : feed;
+      this.#line(chunk.subarray(start, end));
+      start = end + 1;
+      if (end === nextReturn) {
+        if (start === chunk.length) this.#afterCarriageReturn = true;
+        else if (chunk[start] === lineFeed) start += 1;
+        nextReturn = chunk.indexOf(carriageReturn, start);
+      }
+    }
+    if (start < chunk.length) this.#parts.push(chunk.subarray(start));
+  }
+
+  end(): void {
+    if (this.#parts.length > 0) this.#line(new Uint8Array());
+  }
+
+  #line(rest: Uint8Array): void {
+    let line = rest;
+    if (this.#parts.length > 0) {
+      line = Buffer.concat([...this.#parts, rest]);
+      this.#parts = [];
+    }
+    if (this.#first && line[0] === 0xef && line[1] === 0xbb && line[2] === 0xbf) line = line.subarray(3);
+    this.#first = false;
+    this.#onLine(line);
+  }
+}
+
+/** Returns the event, or words about why it is none. */
+function readEvent(id: string, data: string): ServerEvent | string {
+  let row: unknown;
+  try {
+    row = JSON.parse(data);
+  } catch {
+    return 'skipped an event whose data is not JSON';
+  }
+  if (!isJsonObject(row)) return 'skipped an event whose data is not a JSON object';
+  const { kind, stream, stage, state, turn_id: turnId } = row;
+  if (kind !== 'output' && kind !== 'stage') return 'skipped an event of an unknown kind';
+  return {
+    ...(/^[1-9]\d{0,15}$/.test(id) && { id: Number(id) }),
+    kind,
+    stream: text(stream),
+    data: typeof row['data'] === 'string' ? row['data'] : (JSON.stringify(row['data']) ?? ''),
+    stage: text(stage),
+    state: text(state),
+    turn_id: typeof turnId === 'string' ? turnId : null,
+  };
+}
+
+function text(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
