@@ -27,7 +27,7 @@ export interface DecodeEventsOptions {
  * LF, CR LF and CR end a line, comments and blocks without data are skipped, an event that is not an event of the log
  * costs a note and not the stream. Cost is linear in the input: lines are joined once, and parsed by the package.
  *
- * Errors: passes the source's on; adds none.
+ * Errors: passes the source's on; adds one where a history ends within an event, so that a resume can fetch the rest.
  *
  * @see WHATWG HTML 9.2.6, "Interpreting an event stream"
  */
@@ -64,7 +64,9 @@ class EventDecoder {
       this.#lines.end();
       this.#onLine(new Uint8Array(), -1);
     }
-    return this.#take();
+    const batch = this.#take();
+    if (batch.notes.length > 0) throw new Error('the event stream ended within an event');
+    return batch;
   }
 
   #onMessage({ id, data, retry }: EventSourceMessage): void {
@@ -100,21 +102,14 @@ class LineReader {
   }
 
   push(chunk: Uint8Array): void {
-    let start = 0;
-    if (this.#afterCarriageReturn && chunk.length > 0) {
-      this.#afterCarriageReturn = false;
-      if (chunk[0] === lineFeed) start = 1;
-    }
-    let nextReturn = chunk.indexOf(carriageReturn, start);
-    for (let feed = chunk.indexOf(lineFeed, start); feed !== -1 || nextReturn !== -1; feed = chunk.indexOf(lineFeed, start)) {
-      const end = nextReturn !== -1 && (feed === -1 || nextReturn < feed) ? nextReturn : feed;
+    let start = this.#afterCarriageReturn && chunk[0] === lineFeed ? 1 : 0;
+    if (chunk.length > 0) this.#afterCarriageReturn = false;
+    for (let end = lineEnd(chunk, start); end !== -1; end = lineEnd(chunk, start)) {
       this.#line(chunk.subarray(start, end));
       start = end + 1;
-      if (end === nextReturn) {
-        if (start === chunk.length) this.#afterCarriageReturn = true;
-        else if (chunk[start] === lineFeed) start += 1;
-        nextReturn = chunk.indexOf(carriageReturn, start);
-      }
+      if (chunk[end] === lineFeed) continue;
+      this.#afterCarriageReturn = start === chunk.length;
+      if (chunk[start] === lineFeed) start += 1;
     }
     if (start < chunk.length) this.#parts.push(chunk.subarray(start));
   }
@@ -135,26 +130,43 @@ class LineReader {
   }
 }
 
+/** Index of the LF or CR that ends the line; -1 where the chunk ends first. */
+function lineEnd(chunk: Uint8Array, start: number): number {
+  const feed = chunk.indexOf(lineFeed, start);
+  const carriageReturnAt = chunk.subarray(start, feed === -1 ? chunk.length : feed).indexOf(carriageReturn);
+  return carriageReturnAt === -1 ? feed : start + carriageReturnAt;
+}
+
 /** Returns the event, or words about why it is none. */
 function readEvent(id: string, data: string): ServerEvent | string {
-  let row: unknown;
-  try {
-    row = JSON.parse(data);
-  } catch {
-    return 'skipped an event whose data is not JSON';
-  }
+  const row = parse(data);
+  if (row === undefined) return 'skipped an event whose data is not JSON';
   if (!isJsonObject(row)) return 'skipped an event whose data is not a JSON object';
   const { kind, stream, stage, state, turn_id: turnId } = row;
   if (kind !== 'output' && kind !== 'stage') return 'skipped an event of an unknown kind';
   return {
-    ...(/^[1-9]\d{0,15}$/.test(id) && { id: Number(id) }),
+    ...(/^[1-9]\d{0,14}$/.test(id) && { id: Number(id) }),
     kind,
     stream: text(stream),
-    data: typeof row['data'] === 'string' ? row['data'] : (JSON.stringify(row['data']) ?? ''),
+    data: dataText(row['data']),
     stage: text(stage),
     state: text(state),
     turn_id: typeof turnId === 'string' ? turnId : null,
   };
+}
+
+function parse(data: string): unknown {
+  try {
+    return JSON.parse(data);
+  } catch {
+    return undefined;
+  }
+}
+
+/** A stage event's metadata may come as an object in place of its text. */
+function dataText(data: unknown): string {
+  if (typeof data === 'string') return data;
+  return data === undefined ? '' : JSON.stringify(data);
 }
 
 function text(value: unknown): string {

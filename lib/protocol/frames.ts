@@ -53,9 +53,13 @@ function readMessage(line: string, message: JsonObject): Frame {
   if (fault !== undefined || typeof method !== 'string') {
     return invalid(id ?? unknownId, errorCodes.invalidRequest, fault ?? '"method" must be a string');
   }
-  if (id === undefined) return { kind: 'notification', method, params: isJsonObject(params) ? params : {} };
-  if (isJsonObject(params ?? {})) return { kind: 'request', id, method, params: isJsonObject(params) ? params : {} };
-  return invalid(id, errorCodes.invalidParams, '"params" must be an object');
+  return readCall(id, method, params ?? {});
+}
+
+function readCall(id: string | undefined, method: string, params: unknown): Frame {
+  const known = isJsonObject(params);
+  if (id === undefined) return { kind: 'notification', method, params: known ? params : {} };
+  return known ? { kind: 'request', id, method, params } : invalid(id, errorCodes.invalidParams, '"params" must be an object');
 }
 
 function faultOf(message: JsonObject, id: string | undefined): string | undefined {
