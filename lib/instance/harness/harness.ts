@@ -4,10 +4,8 @@ import { isJsonObject, type JsonObject } from '../../protocol/jsonrpc.ts';
 import { connectHarness, type HarnessConnection, type PermissionAnswer, type PermissionRequest } from './connectHarness.ts';
 import { harnessError, member, openSession, type Ask, type OpenedSession, type SessionStart } from './openSession.ts';
 import type { ProgramExit } from './program.ts';
+import { endReason, prompts, quoted, type PromptInput, type PromptOutcome } from './prompts.ts';
 import { selectModel, type ModelEvent } from './selectModel.ts';
-
-/** Characters of a program's last output that a reason quotes. */
-const maxQuoted = 1000;
 
 /** Times in milliseconds. */
 export interface HarnessTimes {
@@ -46,19 +44,6 @@ export interface HarnessOptions {
   readonly onModel: (event: ModelEvent) => void;
   /** @defaultValue a minute, two minutes, 250 ms, two seconds */
   readonly times?: Partial<HarnessTimes>;
-}
-
-/** How a prompt ended: the harness's answer, its error, or its end. Reasons are in words and quote its last output. */
-export type PromptOutcome =
-  | { readonly kind: 'stop'; readonly stopReason: string }
-  | { readonly kind: 'error'; readonly reason: string }
-  | { readonly kind: 'exit'; readonly exitCode: number | null; readonly reason: string };
-
-/** Text and images of one prompt. */
-export interface PromptInput {
-  readonly text: string;
-  /** Base64 data. Left out, with a line to `onStderr`, where the harness takes no images. */
-  readonly images: readonly { readonly data: string; readonly media_type: string }[];
 }
 
 /** A harness with an open session. */
@@ -119,7 +104,7 @@ async function open(options: HarnessOptions, times: HarnessTimes, { agent, progr
     const result = await agent.request<unknown, JsonObject>(method, params);
     return isJsonObject(result) ? result : {};
   };
-  const within = deadlines(program.lastOutput);
+  const within = deadlines(() => program.lastOutput());
   const initialized = await within(times.initializeMs, 'the agent did not answer "initialize"', initialize(ask));
   replay.close(options.runtimeSessionId !== null);
   const session = await within(times.sessionMs, 'the agent opened no session', openSession(ask, initialized, options.cwd, options.runtimeSessionId));
@@ -171,51 +156,8 @@ function replayGate(onMessage: (line: string) => void): ReplayGate {
   };
 }
 
-function prompts({ agent, exited }: HarnessConnection, sessionId: string, takesImages: boolean, onStderr: (text: string) => void): Harness['prompt'] {
-  let ended = false;
-  void exited.then(() => (ended = true));
-  return async ({ text, images }) => {
-    const when = ended ? 'before the prompt reached it' : 'before it answered';
-    if (images.length > 0 && !takesImages) {
-      if (text === '') return { kind: 'error', reason: 'the agent takes no images' };
-      onStderr('the agent takes no images; the prompt was sent without them\n');
-    }
-    const answer = agent.request<unknown, JsonObject>('session/prompt', {
-      sessionId,
-      prompt: [
-        ...(text === '' ? [] : [{ type: 'text', text }]),
-        ...(takesImages ? images.map(({ data, media_type }) => ({ type: 'image', data, mimeType: media_type })) : []),
-      ],
-    });
-    return Promise.race([answer.then(stopped, (error: unknown) => failed(error, exited, when)), exited.then((exit) => exitOutcome(exit, when))]);
-  };
-}
-
-function stopped(result: unknown): PromptOutcome {
-  const stopReason = isJsonObject(result) ? result['stopReason'] : undefined;
-  return { kind: 'stop', stopReason: typeof stopReason === 'string' ? stopReason : 'end_turn' };
-}
-
-async function failed(error: unknown, exited: Promise<ProgramExit>, when: string): Promise<PromptOutcome> {
-  if (error instanceof RequestError) return { kind: 'error', reason: harnessError(error) };
-  return exitOutcome(await exited, when);
-}
-
-function exitOutcome(exit: ProgramExit, when: string): PromptOutcome {
-  return { kind: 'exit', exitCode: exit.code, reason: endReason(exit, when) };
-}
-
 async function gone({ exited }: HarnessConnection): Promise<never> {
   throw new Error(endReason(await exited, 'before its session was open'));
-}
-
-function endReason({ code, signal, lastOutput }: ProgramExit, when: string): string {
-  const how = signal === null ? `with exit code ${code ?? 'unknown'}` : `on ${signal}`;
-  return `the agent's program ended ${how} ${when}; ${quoted(lastOutput)}`;
-}
-
-function quoted(lastOutput: string): string {
-  return lastOutput === '' ? 'it wrote nothing beside the protocol' : `its last output: ${lastOutput.slice(-maxQuoted)}`;
 }
 
 function deadlines(lastOutput: () => string): <T>(ms: number, failure: string, work: Promise<T>) => Promise<T> {
