@@ -145,7 +145,7 @@ function readEvent(id: string, data: string): ServerEvent | string {
   const { kind, stream, stage, state, turn_id: turnId } = row;
   if (kind !== 'output' && kind !== 'stage') return 'skipped an event of an unknown kind';
   return {
-    ...(/^[1-9]\d{0,14}$/.test(id) && { id: Number(id) }),
+    ...eventId(id),
     kind,
     stream: text(stream),
     data: dataText(row['data']),
@@ -161,6 +161,12 @@ function parse(data: string): unknown {
   } catch {
     return undefined;
   }
+}
+
+/** An id that is no positive integer is none: it could not be compared, so it must not move the resume position. */
+function eventId(text: string): { id?: number } {
+  const id = /^\d{1,16}$/.test(text) ? Number(text) : 0;
+  return id > 0 && Number.isSafeInteger(id) ? { id } : {};
 }
 
 /** A stage event's metadata may come as an object in place of its text. */

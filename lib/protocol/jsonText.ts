@@ -90,6 +90,19 @@ export function onOneLine(text: string): string {
   return /[\r\n]/.test(trimmed) ? trimmed.replace(/[\r\n]+/g, ' ') : trimmed;
 }
 
+/** Returns the texts of an array's elements, in order; the array's `[` is at `open`. */
+export function elements(text: string, open: number): readonly string[] {
+  const found: string[] = [];
+  let at = skipSpace(text, open + 1);
+  while (at < text.length && text[at] !== ']') {
+    const end = skipValue(text, at);
+    found.push(text.slice(at, end));
+    at = skipSpace(text, end);
+    if (text.charCodeAt(at) === comma) at = skipSpace(text, at + 1);
+  }
+  return found;
+}
+
 function openingBrace(text: string, path: readonly string[]): number | undefined {
   const start = path.length === 0 ? skipSpace(text, 0) : memberAt(text, path)?.valueStart;
   return start !== undefined && text[start] === '{' ? start : undefined;

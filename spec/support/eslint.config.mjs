@@ -18,7 +18,7 @@ export default tseslint.config(
     plugins: { 'rxjs-x': rxjs, tsdoc },
     rules: {
       ...rxjs.configs.strict.rules,
-      'rxjs-x/finnish': ['error', { functions: false, methods: false, parameters: true, properties: true, variables: true }],
+      'rxjs-x/finnish': ['error', { functions: false, methods: false, parameters: true, properties: true, variables: true, names: { '^(open|ask|call|answer|next|connect)$': false } }],
       'rxjs-x/no-ignored-error': 'off',
       'tsdoc/syntax': 'error',
       '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true }],
