@@ -1,0 +1,32 @@
+import type { Writable } from 'node:stream';
+
+/** How much is said on stderr, from most to least. */
+export const logLevels = ['debug', 'info', 'warn', 'error'] as const;
+
+/** One of {@link logLevels}. */
+export type LogLevel = (typeof logLevels)[number];
+
+/** Says something on stderr. Neither secrets nor prompts belong into a message. */
+export type Log = (level: LogLevel, message: string) => void;
+
+/** As much as may wait for a reader of stderr before debug messages are dropped, in bytes. */
+const maxWaiting = 1024 * 1024;
+
+/** What looks like a key, whoever put it into a message. */
+const secrets = /\bftn_[\w-]+|\bBearer\s+\S+/g;
+
+/**
+ * Returns the log for stderr: one line a message, from a level on.
+ *
+ * @see Specification, "When something goes wrong"
+ */
+export function createStderrLog(stderr: Writable, level: LogLevel): Log {
+  const least = logLevels.indexOf(level);
+  // A client that closed stderr has said that it does not want to read it.
+  stderr.on('error', () => undefined);
+  return (entryLevel, message) => {
+    if (logLevels.indexOf(entryLevel) < least) return;
+    if (entryLevel === 'debug' && stderr.writableLength > maxWaiting) return;
+    stderr.write(`fountain: ${entryLevel === 'info' ? '' : `${entryLevel}: `}${message.replace(secrets, '[secret]').replace(/[\r\n]+/g, ' ')}\n`);
+  };
+}
