@@ -7,7 +7,11 @@ import { build } from 'esbuild';
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const lib = path.join(root, 'lib');
 const outdir = path.join(root, 'dist');
-const entries = new Map([['fountain', path.join(lib, 'main.ts')]]);
+const programs = path.join(lib, 'instance', 'programs');
+const entries = new Map([
+  ['fountain', path.join(lib, 'main.ts')],
+  ['demo-agent', path.join(programs, 'demo.ts')],
+]);
 
 /** A relative `import()` becomes a bundle of its own, so that what `initialize` does not need costs it nothing. */
 const lazyBundles = {
@@ -49,3 +53,16 @@ for (const [name, source] of entries) {
     logLevel: 'warning',
   });
 }
+
+// The fixture is installed in sandboxes as one file, where an older Node may run it.
+await build({
+  entryPoints: { fixture: path.join(programs, 'fixture.ts') },
+  outdir,
+  outExtension: { '.js': '.mjs' },
+  bundle: true,
+  platform: 'node',
+  format: 'esm',
+  target: 'node18',
+  absWorkingDir: root,
+  logLevel: 'warning',
+});
