@@ -8,7 +8,7 @@ import { endReason, prompts, quoted, type PromptInput, type PromptOutcome } from
 import { selectModel, type ModelEvent } from './selectModel.ts';
 
 /** Times in milliseconds. */
-export interface HarnessTimes {
+interface HarnessTimes {
   /** Until `initialize` is answered; long, since some programs fetch themselves first. */
   readonly initializeMs: number;
   /** Until the session is open. */

@@ -5,7 +5,7 @@ import type { Readable, Writable } from 'node:stream';
 import { killStrays, signalGroup } from './processTree.ts';
 
 /** Marks a harness's process and all that it starts, whichever group they are in. */
-export const processMark = 'FOUNTAIN_HARNESS_MARK';
+const processMark = 'FOUNTAIN_HARNESS_MARK';
 
 /** Characters of its last output that are kept to explain an end. */
 const maxLastOutput = 4096;
