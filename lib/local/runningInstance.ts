@@ -6,6 +6,9 @@ import { isAlive } from './processes.ts';
 /** How long a running instance may take to say that it lives, in milliseconds. */
 const healthMs = 2000;
 
+/** Longest answer to that, in characters: more is no answer of ours. */
+const maxHealthLength = 10_000;
+
 /** The local instance as a client reaches it. */
 export interface LocalInstance {
   /** Without a trailing slash. */
@@ -49,13 +52,19 @@ function readKey(dataFolder: string): string {
   }
 }
 
-/** Whether the server answers. `node:http`, since `fetch` costs ten times as much to load. */
+/** Whether a Fountain instance answers there. `node:http`, since `fetch` costs ten times as much to load. */
 function isHealthy(baseUrl: string): Promise<boolean> {
   return new Promise((resolve) => {
     try {
       const call = request(`${baseUrl}/health`, { agent: false, timeout: healthMs }, (response) => {
-        response.resume();
-        resolve(response.statusCode === 200);
+        let body = '';
+        response.setEncoding('utf8').on('data', (text: string) => {
+          body += text;
+          if (body.length > maxHealthLength) call.destroy();
+        });
+        response.on('end', () => resolve(response.statusCode === 200 && /"status"\s*:\s*"ok"/.test(body)));
+        // Cut off by the other side, or by us: there is always a close, and after the end it changes nothing.
+        response.on('error', () => undefined).on('close', () => resolve(false));
       });
       call.on('timeout', () => call.destroy());
       call.on('error', () => resolve(false));

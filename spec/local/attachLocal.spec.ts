@@ -139,6 +139,15 @@ describe('attachLocal', () => {
     expect(existsSync(path.join(dataFolder, 'starting.json'))).to.equal(false);
   });
 
+  it('should start a server when something else answers at the place that is written down', async () => {
+    const other = createServer((_request, response) => response.end('<html>Hello</html>')).listen(0, '127.0.0.1');
+    await until(() => other.listening);
+    writeFileSync(path.join(dataFolder, 'key'), 'ftn_old');
+    writeFileSync(path.join(dataFolder, 'instance.json'), JSON.stringify({ pid: process.pid, base_url: `http://127.0.0.1:${(other.address() as AddressInfo).port}` }));
+    expect(await attach()).to.include({ pid: starts()[0]!.pid });
+    other.close();
+  });
+
   it('should start a server of its own when the one on its way ends', async () => {
     const { child } = spawnClient('hang');
     await until(() => starts().length === 1);
