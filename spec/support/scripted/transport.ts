@@ -1,6 +1,7 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
-import type { AddressInfo, Socket } from 'node:net';
+import { connect, type AddressInfo, type Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import type { SelfSigned } from '../selfSigned.ts';
 
 /** How an instance is reached. */
@@ -32,8 +33,10 @@ export class Transport {
     this.#server.on('connection', (socket: Socket) => this.#keep(socket));
     this.#server.on('connect', (request, socket) => {
       this.tunnels.push(request.url ?? '');
-      socket.write('HTTP/1.1 200 Connection Established\r\n\r\n');
-      this.#server.emit('connection', socket);
+      socket.on('error', () => undefined).write('HTTP/1.1 200 Connection Established\r\n\r\n');
+      const [host, port] = (request.url ?? '').split(':');
+      if (host === '127.0.0.1') tunnel(socket, Number(port));
+      else this.#server.emit('connection', socket);
     });
   }
 
@@ -64,4 +67,10 @@ export class Transport {
     socket.on('error', () => undefined);
     socket.on('close', () => this.#sockets.delete(socket));
   }
+}
+
+function tunnel(socket: Duplex, port: number): void {
+  const onward = connect(port, '127.0.0.1').on('error', () => socket.destroy());
+  socket.pipe(onward).pipe(socket);
+  socket.on('close', () => onward.destroy());
 }

@@ -116,8 +116,10 @@ export class ScriptedTurn {
     this.conversation.log({ kind: 'output', stream, data, stage: 'turn', turnId: this.id });
   }
 
+  /** Logs a stage event, under this turn where it belongs to it. */
   stage(stage: string, state: string, metadata: JsonObject = {}): void {
-    this.conversation.log({ kind: 'stage', stage, state, data: JSON.stringify(metadata), turnId: this.id });
+    const own = stage === 'turn' || (this.status === 'running' && stage !== 'sandbox' && stage !== 'terminate');
+    this.conversation.log({ kind: 'stage', stage, state, data: JSON.stringify(metadata), ...(own && { turnId: this.id }) });
   }
 
   /** Logs a permission request; the conversation holds it until it is answered or the turn ends. */
