@@ -40,8 +40,8 @@ for (const [name, source] of entries) {
     platform: 'node',
     format: 'cjs',
     target: 'node20',
-    // rxjs answers the "node" condition with its unshakable CommonJS build.
-    conditions: ['es2015', 'module'],
+    // rxjs answers the "node" condition with its CommonJS build, which can't be shaken.
+    alias: { rxjs: path.join(root, 'node_modules/rxjs/dist/esm/index.js') },
     mainFields: ['module', 'main'],
     external: ['@photostructure/sqlite'],
     supported: { 'dynamic-import': false },

@@ -33,6 +33,8 @@ export interface BindTurnOptions {
   readonly foreignTurn?: OpenTurn | undefined;
   /** Turn to follow instead of waiting for one to begin, as after `session/load`. */
   readonly followedTurn?: OpenTurn | undefined;
+  /** Permission requests of the followed turn that are open already. */
+  readonly openRequests?: readonly string[];
   /** Whether the first turn that begins is taken, whoever submitted it. */
   readonly anyTurn?: boolean;
 }
@@ -91,15 +93,16 @@ class TurnWindow {
   #own: OpenTurn | undefined;
   #foreign: OpenTurn | undefined;
   readonly #foreignIds = new Set<string>();
-  readonly #openRequests = new Set<string>();
+  readonly #openRequests: Set<string>;
   #signals: TurnSignal[] = [];
   #messages: StoredMessage[] = [];
   #outcome: Outcome | undefined;
 
-  constructor({ clientRequestId, foreignTurn, followedTurn, anyTurn }: BindTurnOptions) {
+  constructor({ clientRequestId, foreignTurn, followedTurn, openRequests, anyTurn }: BindTurnOptions) {
     this.#clientRequestId = clientRequestId ?? undefined;
     this.#anyTurn = anyTurn === true;
     this.#own = followedTurn;
+    this.#openRequests = new Set(openRequests);
     this.#openForeign(foreignTurn);
   }
 

@@ -24,8 +24,10 @@ export interface ResumeOptions {
   /** From 0 to below 1, for jitter. */
   readonly random: () => number;
   readonly log: (message: string) => void;
-  /** Called with true when a connection is open and with false when it is gone. */
-  readonly onConnected?: (connected: boolean) => void;
+  /** Called when a connection has been opened, and with each of its chunks. */
+  readonly onHeard?: () => void;
+  /** Called when a connection is gone. */
+  readonly onClosed?: () => void;
 }
 
 const firstDelayMs = 250;
@@ -88,7 +90,7 @@ class Line {
   }
 
   connect(): Observable<EventBatch> {
-    const { open, scheduler, mode, onConnected } = this.#options;
+    const { open, scheduler, mode, onClosed } = this.#options;
     this.#events = false;
     this.#bytes = false;
     this.#clean = false;
@@ -97,7 +99,7 @@ class Line {
       tap({ next: (chunk) => this.#onBytes(chunk), complete: () => (this.#clean = true) }),
       decodeEvents({ takeLast: mode === 'history' }),
       tap((batch) => this.#onBatch(batch)),
-      finalize(() => onConnected?.(false)),
+      finalize(() => onClosed?.()),
     );
   }
 
@@ -136,11 +138,10 @@ class Line {
   }
 
   #onBytes(chunk: Uint8Array): void {
-    if (chunk.length === 0) this.#options.onConnected?.(true);
-    else {
-      this.#bytes = true;
-      this.#silentMs = 0;
-    }
+    this.#options.onHeard?.();
+    if (chunk.length === 0) return;
+    this.#bytes = true;
+    this.#silentMs = 0;
   }
 
   #onBatch({ events, retryMs, notes }: EventBatch): void {

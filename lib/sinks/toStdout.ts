@@ -1,17 +1,22 @@
 import type { Writable } from 'node:stream';
-import { BehaviorSubject, distinctUntilChanged, Observable, type OperatorFunction } from 'rxjs';
+import { BehaviorSubject, distinctUntilChanged, Observable, ReplaySubject, take, type OperatorFunction } from 'rxjs';
 import type { Lines } from '../protocol/frames.ts';
 
 /** The one writer of stdout. */
 export interface StdoutSink {
   /** Whether the client keeps up. Every reader of the server waits for it before it reads on. */
   readonly gate$: Observable<boolean>;
-  /** Writes lines in order; completes when the last one has left the process; errors when the client is gone. */
+  /** Emits once, when the client has closed its end; nothing is written from then on. */
+  readonly broken$: Observable<void>;
+  /** Writes lines in order; completes when the last one has left the process. */
   readonly write: OperatorFunction<Lines, never>;
 }
 
 /** As much as waits for the client before the gate closes, in characters. */
 const highWaterMark = 256 * 1024;
+
+/** As much as may still wait when the gate opens again, in characters. */
+const lowWaterMark = 64 * 1024;
 
 /** How much is handed to the operating system at once, at most, in characters. */
 const batchSize = 64 * 1024;
@@ -25,22 +30,25 @@ const batchSize = 64 * 1024;
  * @see Specification, "Invocation": stdout carries the protocol and nothing else
  */
 export function createStdoutSink(stdout: Writable): StdoutSink {
-  const gate = new BehaviorSubject(true);
+  const gate$ = new BehaviorSubject(true);
+  const broken$ = new ReplaySubject<void>(1);
+  const writer = new BatchWriter(stdout, (isOpen) => gate$.next(isOpen));
+  // Each write after the first failure fails too; the first has said it all.
+  stdout.on('error', () => {
+    writer.discard();
+    broken$.next();
+  });
   return {
-    gate$: gate.pipe(distinctUntilChanged()),
+    gate$: gate$.pipe(distinctUntilChanged()),
+    broken$: broken$.pipe(take(1)),
     write: (lines$) =>
-      new Observable<never>((subscriber) => {
-        const writer = new BatchWriter(stdout, (isOpen) => gate.next(isOpen));
-        const onError = (error: unknown) => subscriber.error(error);
-        stdout.on('error', onError);
-        subscriber.add(
-          lines$.subscribe({
-            next: (lines) => writer.push(lines),
-            error: (error: unknown) => writer.end(() => subscriber.error(error)),
-            complete: () => writer.end(() => subscriber.complete()),
-          }),
-        );
-      }),
+      new Observable<never>((subscriber) =>
+        lines$.subscribe({
+          next: (lines) => writer.push(lines),
+          error: (error: unknown) => writer.end(() => subscriber.error(error)),
+          complete: () => writer.end(() => subscriber.complete()),
+        }),
+      ),
   };
 }
 
@@ -51,6 +59,7 @@ class BatchWriter {
   #length = 0;
   #scheduled = false;
   #blocked = false;
+  #broken = false;
   #onEnd: (() => void) | undefined;
 
   constructor(stdout: Writable, setGate: (isOpen: boolean) => void) {
@@ -59,8 +68,9 @@ class BatchWriter {
   }
 
   push(lines: Lines): void {
+    if (this.#broken) return;
     for (const line of lines) {
-      this.#waiting.push(line, '\n');
+      this.#waiting.push(`${line}\n`);
       this.#length += line.length + 1;
     }
     if (this.#length > highWaterMark) this.#setGate(false);
@@ -69,7 +79,16 @@ class BatchWriter {
 
   end(onEnd: () => void): void {
     this.#onEnd = onEnd;
-    this.#schedule();
+    if (this.#broken) onEnd();
+    else this.#schedule();
+  }
+
+  discard(): void {
+    this.#broken = true;
+    this.#waiting = [];
+    this.#length = 0;
+    this.#setGate(true);
+    this.#onEnd?.();
   }
 
   #schedule(): void {
@@ -80,21 +99,19 @@ class BatchWriter {
 
   #flush(): void {
     this.#scheduled = false;
-    while (this.#waiting.length > 0) {
-      if (this.#stdout.write(this.#take())) continue;
-      this.#blocked = true;
-      this.#setGate(false);
-      this.#stdout.once('drain', () => this.#onDrain());
-      return;
-    }
-    this.#setGate(true);
+    while (this.#waiting.length > 0 && !this.#blocked) this.#writeBatch();
     // The callback of an empty write comes when everything before it is out.
-    if (this.#onEnd) this.#stdout.write('', this.#onEnd);
+    if (this.#onEnd && !this.#blocked) this.#stdout.write('', this.#onEnd);
   }
 
-  #onDrain(): void {
-    this.#blocked = false;
-    this.#flush();
+  #writeBatch(): void {
+    this.#blocked = !this.#stdout.write(this.#take());
+    if (this.#length <= lowWaterMark) this.#setGate(true);
+    if (!this.#blocked) return;
+    this.#stdout.once('drain', () => {
+      this.#blocked = false;
+      this.#flush();
+    });
   }
 
   /** Takes one batch; a long backlog is not copied into one string. */

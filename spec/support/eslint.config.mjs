@@ -6,6 +6,10 @@ import tseslint from 'typescript-eslint';
 
 const root = path.dirname(path.dirname(path.dirname(fileURLToPath(import.meta.url))));
 
+/** Names of functions that return an Observable: the notation is for what holds one. */
+const functionNames =
+  '^(open|ask|call|answer|next|connect|write|start|wait|find|submit|again|recover|lookUp|idOf|found|countQuestion|once|me|agent|vaultId|environmentId|createConversation|conversation|prompt|interrupt|events)$';
+
 /** The edge: where streams are subscribed and the outside world is touched. */
 const edge = ['lib/main.ts', 'lib/cli.ts', 'lib/run.ts', 'lib/commands/**', 'lib/sources/**', 'lib/sinks/**', 'lib/client/**', 'lib/instance/**', 'lib/local/**'];
 
@@ -18,7 +22,7 @@ export default tseslint.config(
     plugins: { 'rxjs-x': rxjs, tsdoc },
     rules: {
       ...rxjs.configs.strict.rules,
-      'rxjs-x/finnish': ['error', { functions: false, methods: false, parameters: true, properties: true, variables: true, names: { '^(open|ask|call|answer|next|connect)$': false } }],
+      'rxjs-x/finnish': ['error', { functions: false, methods: false, parameters: true, properties: true, variables: true, names: { [functionNames]: false } }],
       'rxjs-x/no-ignored-error': 'off',
       'tsdoc/syntax': 'error',
       '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true }],

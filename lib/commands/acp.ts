@@ -1,0 +1,101 @@
+import { Command, Option, UsageError } from 'clipanion';
+import type { PermissionPolicy, Verdict } from '../protocol/fountain.ts';
+import { run } from '../run.ts';
+import { logLevels, type LogLevel } from '../sinks/toStderr.ts';
+import { version } from '../version.ts';
+import { profileOption } from './options.ts';
+
+const verdicts: readonly string[] = ['auto_allow', 'ask', 'auto_deny'] satisfies Verdict[];
+const sandboxModes = ['ephemeral', 'persistent'];
+
+/** `fountain acp`: the process that an ACP client spawns. */
+export class AcpCommand extends Command {
+  static override readonly paths = [['acp']];
+  static override readonly usage = Command.Usage({
+    description: 'hold a conversation on a Fountain instance for an ACP client, over stdio',
+    details: `
+      Spawned by an ACP client, it speaks JSON-RPC on stdin and stdout, and drives a conversation with the agent on the
+      instance. The conversation lives there: closing the client stops nothing.
+
+      Credentials come from FOUNTAIN_API_KEY and FOUNTAIN_BASE_URL, or from the profile that "fountain auth login" saved.
+      With --local there is nothing to set up.
+
+      stdout carries the protocol and nothing else. Diagnostics go to stderr, which the client's log shows.
+    `,
+    examples: [
+      ['Run on this machine, with no account', 'fountain acp --local'],
+      ['Reach an agent of the instance that you logged in to', 'fountain acp --agent coder'],
+      ['Be asked before the agent runs a command', 'fountain acp --agent coder --permission execute=ask'],
+      ['Use other credentials and secrets', 'fountain acp --agent coder --profile work --vault bot-identity'],
+    ],
+  });
+
+  readonly agent = Option.String('--agent', { description: 'The agent that each session runs, by name or id' });
+  readonly vault = Option.String('--vault', { description: 'A vault to attach to each conversation, by name or id' });
+  readonly environment = Option.String('--environment', { description: "An environment in place of the agent's own, by name or id" });
+  readonly sandboxMode = Option.String('--sandbox-mode', { description: 'Where conversations run: ephemeral or persistent' });
+  readonly sandbox = Option.String('--sandbox', { description: 'A sandbox to attach conversations to, by id' });
+  readonly permission = Option.String('--permission', {
+    description: 'What happens before a tool runs: ask, auto_deny or auto_allow; or for single kinds, as in execute=ask,edit=auto_deny',
+  });
+  readonly logLevel = Option.String('--log-level', 'info', { description: 'How much goes to stderr: debug, info, warn or error' });
+  readonly local = Option.Boolean('--local', false, { description: "Use this user's own instance; it is started where it does not run" });
+  readonly drain = Option.Boolean('--drain', false, { description: 'Answer everything in flight after the end of input' });
+  readonly profile = profileOption();
+
+  override execute(): Promise<number> {
+    const { stdin, stderr } = this.context;
+    return run({
+      version,
+      agent: this.agent || undefined,
+      vault: this.vault || undefined,
+      environment: this.environment || undefined,
+      sandboxMode: oneOf('--sandbox-mode', this.sandboxMode || undefined, sandboxModes),
+      sandbox: this.sandbox || undefined,
+      permission: parsePermission(this.permission ?? ''),
+      profile: this.profile,
+      local: this.local,
+      drain: this.drain,
+      logLevel: parseLogLevel(this.logLevel),
+      stdin,
+      stdout: process.stdout,
+      stderr,
+      env: process.env,
+    });
+  }
+}
+
+/**
+ * Reads the value of `--permission`: a verdict for everything, or `key=verdict` pairs; undefined where it is empty.
+ *
+ * @throws UsageError for a verdict that there is not, or a pair without a key.
+ * @see Specification, "Permission prompts"
+ */
+export function parsePermission(value: string): PermissionPolicy | undefined {
+  const parts = value.split(',').map((part) => part.trim()).filter((part) => part !== '');
+  if (parts.length === 0) return undefined;
+  return Object.fromEntries(
+    parts.map((part) => {
+      const equals = part.lastIndexOf('=');
+      const key = equals === -1 ? 'default' : part.slice(0, equals).trim();
+      const verdict = part.slice(equals + 1).trim();
+      if (key === '') throw new UsageError(`--permission: "${part}" names no tool; write it as in execute=ask`);
+      if (!isVerdict(verdict)) throw new UsageError(`--permission: "${verdict}" is no verdict; there are ${verdicts.join(', ')}`);
+      return [key, verdict];
+    }),
+  );
+}
+
+function isVerdict(value: string): value is Verdict {
+  return verdicts.includes(value);
+}
+
+function parseLogLevel(value: string): LogLevel {
+  const level = oneOf('--log-level', value === 'warning' ? 'warn' : value, logLevels);
+  return logLevels.find((known) => known === level) ?? 'info';
+}
+
+function oneOf(flag: string, value: string | undefined, known: readonly string[]): string | undefined {
+  if (value === undefined || known.includes(value)) return value;
+  throw new UsageError(`${flag}: "${value}" is none of ${known.join(', ')}`);
+}

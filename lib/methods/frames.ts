@@ -1,0 +1,24 @@
+import { filter, type Observable } from 'rxjs';
+import type { Context } from '../context.ts';
+import { unknownSession } from '../protocol/errors.ts';
+import type { JsonObject } from '../protocol/jsonrpc.ts';
+import type { Session } from '../session.ts';
+
+/** Returns the session that a request names; throws the error that makes clients fall back to a new one. */
+export function sessionOf({ sessionId }: JsonObject, { connection }: Context): Session {
+  const session = typeof sessionId === 'string' ? connection.sessions.get(sessionId) : undefined;
+  if (session) return session;
+  const name = typeof sessionId === 'string' ? sessionId : JSON.stringify(sessionId ?? null);
+  throw unknownSession(name, `unknown session "${name}"; open it with session/load, or a new one with session/new`);
+}
+
+/** The notifications that ask to cancel a session's prompt: `session/cancel`, and `$/cancel_request` for the prompt itself. */
+export function cancelsOf({ frame$ }: Context, sessionId: string, requestId: string): Observable<unknown> {
+  return frame$.pipe(
+    filter((frame) => {
+      if (frame.kind !== 'notification') return false;
+      if (frame.method === 'session/cancel') return frame.params['sessionId'] === sessionId;
+      return frame.method === '$/cancel_request' && JSON.stringify(frame.params['requestId']) === requestId;
+    }),
+  );
+}
