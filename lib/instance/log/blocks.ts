@@ -74,7 +74,8 @@ function textOf(content: unknown): string {
 }
 
 function asText(value: unknown): string {
-  return typeof value === 'string' ? value : (JSON.stringify(value)) ?? '';
+  if (value === undefined) return '';
+  return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
 function parsed(text: string): JsonObject | null {

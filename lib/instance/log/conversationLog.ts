@@ -67,6 +67,13 @@ export class ConversationLog {
     return this.#streams[stream].push(text).flatMap((piece) => this.#outputWrite(stream, piece, place));
   }
 
+  /** Returns the writes of a stored question: the limit of output does not count for it, since an answer is waited for. */
+  questionWrites(line: string, place: OutputPlace): Write[] {
+    const data = this.#redactor.message(line);
+    const event = this.#event({ kind: 'output', stream: 'acp', data, stage: place.stage, state: '', durationMs: null, turnId: place.turnId });
+    return [...this.drain(place), eventWrite(event)];
+  }
+
   /** Returns the writes of all output that was held back for redaction; an end of a turn stores it first. */
   drain(place: OutputPlace): Write[] {
     const streams = ['acp', 'stdout', 'stderr'] as const;
