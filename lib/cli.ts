@@ -1,6 +1,7 @@
 import type { Readable, Writable } from 'node:stream';
 import { Builtins, Cli, type BaseContext } from 'clipanion';
 import { AcpCommand } from './commands/acp.ts';
+import { ServeCommand } from './commands/serve.ts';
 import { describe } from './protocol/errors.ts';
 import { version } from './version.ts';
 
@@ -24,7 +25,7 @@ const usageExitCode = 2;
  */
 export async function runCli({ args, stdin, stdout, stderr }: CliOptions): Promise<number> {
   const cli = new Cli({ binaryName: 'fountain', binaryLabel: 'fountain', binaryVersion: version });
-  for (const command of [Builtins.HelpCommand, Builtins.VersionCommand, AcpCommand]) cli.register(command);
+  for (const command of [Builtins.HelpCommand, Builtins.VersionCommand, AcpCommand, ServeCommand]) cli.register(command);
   const context: BaseContext = { env: process.env, stdin, stdout, stderr, colorDepth: 1 };
   try {
     const command = cli.process(globalFlagsLast(args), context);
