@@ -309,7 +309,7 @@ export class Conversation implements SandboxMember {
       const variables = await variablesOf(context.store, context.box, this.#row);
       this.#register(variables.registered);
       await this.#admit();
-      await provision({ context, row: this.#row, sandbox, environment, variables, log: this.#log, signal: state.abort.signal });
+      await provision({ context, row: this.#row, sandbox, environment, variables, log: this.#log, signal: state.abort.signal, isWanted: () => this.#isAt(state) });
       if (!this.#isAt(state)) return false;
       await this.#commit([sandbox.change('ready'), ...this.#forgetSession('fresh_sandbox'), this.#change({ status: 'idle' }), this.#log.stage('provision', 'done')]);
       return true;
@@ -444,7 +444,7 @@ export class Conversation implements SandboxMember {
     const failed = ending.state === 'failed';
     const started = failed ? [] : [this.#log.stage('turn', 'started', turn.startMetadata('run'), id)];
     const identity = failed ? { turn_id: id } : turn.identity;
-    await this.#commit([...before, ...started, turn.ends(ending), this.#log.stage('turn', ending.state, { ...identity, ...ending.metadata }, id)]);
+    await this.#commit([...started, ...before, turn.ends(ending), this.#log.stage('turn', ending.state, { ...identity, ...ending.metadata }, id)]);
     turn.finish();
   }
 

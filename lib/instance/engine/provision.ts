@@ -20,6 +20,8 @@ export interface ProvisionPlan {
   readonly variables: Variables;
   readonly log: ConversationLog;
   readonly signal: AbortSignal;
+  /** Whether anybody still waits for the machine; nothing is published about one that nobody wants. */
+  readonly isWanted: () => boolean;
 }
 
 /** A step of provisioning: its stage and what its start says. */
@@ -80,13 +82,14 @@ function stepsOf(environment: EnvironmentRow, plan: ProvisionPlan): Step[] {
   return steps;
 }
 
-async function take({ stage, started, run }: Step, { log }: ProvisionPlan): Promise<void> {
+async function take({ stage, started, run }: Step, { log, isWanted }: ProvisionPlan): Promise<void> {
   await log.commit([log.stage(stage, 'started', started)]);
   const place = { stage, turnId: null };
   try {
     const metadata = await run();
     await log.commit([...log.drain(place), log.stage(stage, 'done', metadata)]);
   } catch (error) {
+    if (!isWanted()) throw error;
     const metadata = error instanceof StepFailed ? { exit_code: error.exitCode } : { reason: wordsOf(error) };
     await log.commit([...log.drain(place), log.stage(stage, 'failed', metadata)]);
     throw error;

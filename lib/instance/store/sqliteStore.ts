@@ -83,6 +83,8 @@ ORDER BY id ${order} LIMIT ?`;
 
   close(): Promise<void> {
     return asPromise(() => {
+      // What is only in the write-ahead log is put in its place, so that a copy of the one file is whole.
+      if (this.#database.isOpen) this.#database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
       this.#statements.clear();
       if (this.#database.isOpen) this.#database.close();
     });
