@@ -54,10 +54,8 @@ describe('fountain acp: the event stream', () => {
     it(`should read every spelling of an event, in ${pieceBytes === undefined ? 'whole packets' : `packets of ${pieceBytes} bytes`}`, scene(async ({ instance, client }) => {
       const { sessionId, call, turn } = await listen(instance, client);
       for (const [name, spell] of spellings) {
-        const id = (instance.nextEventId += 3);
-        turn.conversation.raw(spell(id, `[${name} ż🦊中]`), pieceBytes);
+        turn.conversation.raw(spell(instance.takeEventId(), `[${name} ż🦊中]`), pieceBytes);
       }
-      instance.nextEventId += 3;
       turn.done();
       expect(await call.stopReason()).to.equal('end_turn');
       expect(client.text(sessionId)).to.equal(`<${spellings.map(([name]) => `[${name} ż🦊中]`).join('')}`);
@@ -135,7 +133,7 @@ describe('fountain acp: the event stream', () => {
 
   it('should read one event of megabytes in small packets, in linear time', scene(async ({ instance, client }) => {
     const { sessionId, call, turn } = await listen(instance, client);
-    turn.conversation.raw(frame(instance.nextEventId += 3, 'm'.repeat(4_000_000)), 8192);
+    turn.conversation.raw(frame(instance.takeEventId(), 'm'.repeat(4_000_000)), 8192);
     turn.say('!');
     turn.done();
     expect(await call.stopReason(10_000)).to.equal('end_turn');

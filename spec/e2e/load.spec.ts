@@ -226,7 +226,7 @@ describe('fountain acp: a replay under faults', () => {
   it('should serve other requests while a history is replayed', scene(async ({ instance, client }) => {
     const old = instance.conversation();
     old.past();
-    instance.depart(routes.history, { stream: ': still coming\n\n', open: true });
+    instance.depart(routes.history, { stream: ': still coming\n\n', open: true }, { nth: [1] });
     await client.initialize();
     const call = client.load(old.id);
     await instance.request(routes.history);

@@ -5,7 +5,6 @@ import path from 'node:path';
 import { scene } from '../support/scene.ts';
 import { routes, type Departure } from '../support/scripted/departures.ts';
 import { byHand } from '../support/scripted/turn.ts';
-import { ScriptedInstance } from '../support/scriptedInstance.ts';
 import { selfSigned } from '../support/selfSigned.ts';
 import type { AcpClient } from '../support/acpClient.ts';
 
@@ -34,7 +33,7 @@ describe('fountain acp: answers that are none', () => {
     ['null', { json: null }, /./, /undefined|Cannot read|TypeError/],
     ['500 with nothing', { status: 500, text: '' }, /500/, /undefined/],
     ['a megabyte of error', { status: 500, text: 'E'.repeat(1_000_000) }, /500/, /E{5000}/],
-    ['an error with control characters', { status: 400, json: { error: 'a\u001b[31m\u0000b' } }, /400|a.*b/, /[\u0000\u001b]/],
+    ['an error with control characters', { status: 400, json: { error: 'a\u001b[31m\u0000b' } }, /400|a.*b/, /undefined/],
   ];
   for (const [name, departure, words, not] of lies) {
     it(`should be told in words, of bounded length, when the instance answers with ${name}`, scene(async ({ instance, client }) => {
@@ -43,6 +42,7 @@ describe('fountain acp: answers that are none', () => {
       expect(message).to.match(words).and.not.to.match(not);
       expect(message.length).to.be.lessThan(3000);
       expect(message).to.contain(instance.baseUrl);
+      expect(client.stderr).not.to.match(/[\u0000\u001b]/);
       expect(await client.call('spec/none').error()).to.have.property('code', -32601);
     }));
   }
@@ -60,27 +60,19 @@ describe('fountain acp: answers that are none', () => {
   for (const url of ['not a url', 'ftp://127.0.0.1', 'http://', '127.0.0.1:4100']) {
     it(`should say in words that "${url}" is no address of an instance`, scene({ env: () => ({ FOUNTAIN_BASE_URL: url }) }, async ({ client }) => {
       const message = await newSessionError(client);
-      expect(message).to.contain(url).and.not.to.match(/TypeError|undefined/);
+      expect(message).to.contain(url.replace(/\/+$/, '')).and.not.to.match(/TypeError|undefined|^fountain failed/);
     }));
   }
 
-  it('should be told when a server hangs up on everything', scene(async ({ client, launch }) => {
-    const rude = createServer((socket) => socket.on('error', () => undefined).destroy());
-    await new Promise<void>((resolve) => rude.listen(0, '127.0.0.1', resolve));
-    const { port } = rude.address() as AddressInfo;
-    await client.initialize();
-    const other = launch({ env: () => ({ FOUNTAIN_BASE_URL: `http://127.0.0.1:${port}` }) });
-    expect(await newSessionError(other)).to.contain(String(port));
-    rude.close();
-  }));
-
-  it('should not wait for the body of a server that speaks no HTTP', scene(async ({ launch }) => {
-    const odd = createServer((socket) => socket.on('error', () => undefined).end('SSH-2.0-OpenSSH_9.9\r\n'));
-    await new Promise<void>((resolve) => odd.listen(0, '127.0.0.1', resolve));
-    const { port } = odd.address() as AddressInfo;
-    expect(await newSessionError(launch({ env: () => ({ FOUNTAIN_BASE_URL: `http://127.0.0.1:${port}` }) }))).to.contain(String(port));
-    odd.close();
-  }));
+  for (const [name, greeting] of [['hangs up on everything', ''], ['speaks no HTTP', 'SSH-2.0-OpenSSH_9.9\r\n']] as const) {
+    it(`should name the address of a server that ${name}`, scene(async ({ launch, atEnd }) => {
+      const odd = createServer((socket) => socket.on('error', () => undefined).end(greeting));
+      await new Promise<void>((resolve) => odd.listen(0, '127.0.0.1', resolve));
+      atEnd(() => odd.close());
+      const { port } = odd.address() as AddressInfo;
+      expect(await newSessionError(launch({ env: () => ({ FOUNTAIN_BASE_URL: `http://127.0.0.1:${port}` }) }))).to.contain(String(port));
+    }));
+  }
 });
 
 describe('fountain acp: the way to the instance', () => {
@@ -132,14 +124,20 @@ describe('fountain acp: the way to the instance', () => {
     expect(await newSessionError(client)).to.contain('fountain.example.invalid').and.to.contain('127.0.0.1:9');
   }));
 
-  it('should ask the proxy for a tunnel to an instance behind TLS', scene({ certificate, files: () => ({ 'ca.pem': certificate.certificate }) }, async ({ instance, launch }) => {
-    const proxy = new ScriptedInstance();
-    await proxy.transport.listen();
-    const client = launch({ env: (_, home) => ({ NODE_EXTRA_CA_CERTS: path.join(home, 'ca.pem'), HTTPS_PROXY: proxy.baseUrl, https_proxy: proxy.baseUrl }) });
+  it('should ask the proxy for a tunnel to an instance behind TLS', scene({ certificate, files: () => ({ 'ca.pem': certificate.certificate }) }, async ({ instance, beside, launch }) => {
+    const proxy = await beside();
+    proxy.transport.tunnelPort = instance.transport.port;
+    const client = launch({
+      env: (_, home) => ({
+        FOUNTAIN_BASE_URL: 'https://fountain.example.invalid',
+        NODE_EXTRA_CA_CERTS: path.join(home, 'ca.pem'),
+        HTTPS_PROXY: proxy.baseUrl,
+        https_proxy: proxy.baseUrl,
+      }),
+    });
     await worksThrough(client);
-    expect(proxy.transport.tunnels).to.include(`127.0.0.1:${instance.transport.port}`);
+    expect(proxy.transport.tunnels).to.include('fountain.example.invalid:443');
     expect(proxy.requests, 'the proxy sees no request').to.deep.equal([]);
-    proxy.close();
   }));
 
   it('should speak of the certificate when nobody vouches for it', scene({ certificate }, async ({ client }) => {
@@ -154,14 +152,12 @@ describe('fountain acp: the way to the instance', () => {
     }, async ({ client }) => worksThrough(client)));
   }
 
-  it('should not carry the key to another origin', scene(async ({ instance, client }) => {
-    const other = new ScriptedInstance({ key: instance.key });
-    await other.transport.listen();
+  it('should not carry the key to another origin', scene(async ({ instance, client, beside }) => {
+    const other = await beside({ key: instance.key });
     instance.depart(routes.agents, { status: 302, headers: { location: `${other.transport.url('localhost')}/api/agents` }, text: '' });
     await client.initialize();
     await client.call('session/new', { cwd: '/', mcpServers: [] }).answered();
     expect(other.requests.filter(({ headers }) => headers.authorization !== undefined)).to.deep.equal([]);
-    other.close();
   }));
 
   it('should repeat a request that is safe to repeat, and no other', scene(async ({ instance, client }) => {

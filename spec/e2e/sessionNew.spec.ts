@@ -145,7 +145,8 @@ describe('fountain acp: session/new', () => {
   }));
 
   it('should answer before it says anything of the new session', scene(async ({ instance, client }) => {
-    instance.onOpened = (conversation) => conversation.past((turn) => turn.update({ sessionUpdate: 'available_commands_update', availableCommands: [] }));
+    const commands = { sessionUpdate: 'available_commands_update', availableCommands: [] };
+    instance.onOpened = (conversation) => conversation.past((turn) => turn.update(commands), { origin: 'autonomous' });
     await client.initialize();
     const call = client.call('session/new', { cwd: '/', mcpServers: [] });
     const { index } = await call.answered();

@@ -86,7 +86,7 @@ describe('fountain acp: several sessions', () => {
     for (const id of [first, second]) instance.of(id).scripts.push((turn) => turn.start());
     const calls = [client.prompt(first), client.prompt(second)];
     const turns = [await instance.turn(1), await instance.turn(2)];
-    const [ours = [], theirs = []] = [words('A'), words('B')];
+    const [ours, theirs] = [words('A'), words('B')];
     await instance.condition.until(() => turns.every(({ status }) => status === 'running'), () => 'both turns');
     for (let at = 0; at < 200; at += 1) {
       instance.of(first).runningTurn?.say(ours[at] ?? '');

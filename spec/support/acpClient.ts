@@ -154,7 +154,7 @@ export class AcpClient {
   /** Returns the updates of one session, or of all. */
   updates(sessionId?: string): Update[] {
     return this.notifications('session/update')
-      .map(({ index, line, params }) => ({ index, line, sessionId: String(params?.['sessionId']), update: params?.['update'] as JsonObject }))
+      .map(({ index, line, params }) => ({ index, line, sessionId: String(params?.['sessionId']), update: (params?.['update'] ?? {}) as JsonObject }))
       .filter((update) => sessionId === undefined || update.sessionId === sessionId);
   }
 

@@ -27,6 +27,10 @@ export interface Scene {
   readonly home: string;
   /** Starts the program once more; the scene looks after it as well. */
   readonly launch: (options?: SceneOptions, stdio?: Pick<Launch, 'stdin' | 'stdout'>) => AcpClient;
+  /** Starts one more instance. */
+  readonly beside: (options?: InstanceOptions) => Promise<ScriptedInstance>;
+  /** Has something done at the end, however the spec ends. */
+  readonly atEnd: (close: () => unknown) => void;
   /** Writes a file below HOME. */
   readonly write: (file: string, content: string) => void;
 }
@@ -47,6 +51,13 @@ export function scene(...given: [SceneOptions, Body] | [Body]): () => Promise<vo
     const instance = new ScriptedInstance(options);
     const home = mkdtempSync(path.join(tmpdir(), 'fountain-spec-'));
     const processes: AcpProcess[] = [];
+    const closers: (() => unknown)[] = [() => instance.close()];
+    const beside: Scene['beside'] = async (other = {}) => {
+      const another = new ScriptedInstance(other);
+      closers.push(() => another.close());
+      await another.transport.listen();
+      return another;
+    };
     const write = (file: string, content: string): void => {
       mkdirSync(path.join(home, path.dirname(file)), { recursive: true });
       writeFileSync(path.join(home, file), content);
@@ -59,14 +70,14 @@ export function scene(...given: [SceneOptions, Body] | [Body]): () => Promise<vo
     await instance.transport.listen();
     try {
       for (const [file, content] of Object.entries(options.files?.(instance) ?? {})) write(file, content);
-      await body({ instance, client: launch(), home, launch, write });
+      await body({ instance, client: launch(), home, launch, beside, atEnd: (close) => closers.push(close), write });
       for (const process of processes) checkOutput(process);
     } catch (error) {
       if (error instanceof Error && !error.message.includes('stderr')) error.message += `\n${processes.map(({ standing }) => standing).join('\n')}`;
       throw error;
     } finally {
       for (const process of processes) await process.kill();
-      instance.close();
+      for (const close of closers) close();
       rmSync(home, { recursive: true, force: true });
     }
   };

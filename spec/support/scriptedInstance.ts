@@ -85,7 +85,7 @@ export class ScriptedInstance {
   conversation(facts: ConversationFacts = {}): ScriptedConversation {
     const conversation = new ScriptedConversation(
       { agentId: this.agents[0]?.id ?? null, ...facts },
-      { dialect: this.#options.dialect ?? today, condition: this.condition, nextEventId: () => this.#takeEventId() },
+      { dialect: this.#options.dialect ?? today, condition: this.condition, nextEventId: () => this.takeEventId() },
     );
     this.conversations.set(conversation.id, conversation);
     return conversation;
@@ -123,7 +123,8 @@ export class ScriptedInstance {
     this.transport.close();
   }
 
-  #takeEventId(): number {
+  /** Uses an event id up, for an event that a spec writes itself. */
+  takeEventId(): number {
     const id = this.nextEventId;
     this.nextEventId += 3;
     return id;

@@ -14,11 +14,11 @@ const basicConstraints = Buffer.from('0603551d13', 'hex');
 const loopback = Buffer.from([127, 0, 0, 1]);
 
 /**
- * Returns a certificate for 127.0.0.1 that is its own authority, valid from yesterday for ten days.
+ * Returns a certificate for 127.0.0.1 and one host name that is its own authority, valid from yesterday for ten days.
  *
  * @see RFC 5280, section 4.1
  */
-export function selfSigned(): SelfSigned {
+export function selfSigned(hostName = 'fountain.example.invalid'): SelfSigned {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
   const name = der(sequence, der(0x31, der(sequence, commonName, der(0x0c, Buffer.from('127.0.0.1')))));
   const day = 86_400_000;
@@ -31,7 +31,7 @@ export function selfSigned(): SelfSigned {
     der(sequence, utcTime(Date.now() - day), utcTime(Date.now() + 10 * day)),
     name,
     publicKey.export({ type: 'spki', format: 'der' }),
-    der(0xa3, der(sequence, extension(subjectAltName, der(0x87, loopback)), extension(basicConstraints, der(0x01, Buffer.from([0xff]))))),
+    der(0xa3, der(sequence, extension(subjectAltName, der(0x87, loopback), der(0x82, Buffer.from(hostName))), extension(basicConstraints, der(0x01, Buffer.from([0xff]))))),
   );
   const signature = createSign('sha256').update(body).sign(privateKey);
   const certificate = der(sequence, body, ecdsaWithSha256, der(0x03, Buffer.from([0]), signature));
@@ -48,8 +48,8 @@ function der(tag: number, ...parts: readonly Buffer[]): Buffer {
   return Buffer.concat([Buffer.from([tag, 0x80 | digits.length]), digits, content]);
 }
 
-function extension(id: Buffer, value: Buffer): Buffer {
-  return der(sequence, id, der(0x04, der(sequence, value)));
+function extension(id: Buffer, ...values: readonly Buffer[]): Buffer {
+  return der(sequence, id, der(0x04, der(sequence, ...values)));
 }
 
 function utcTime(ms: number): Buffer {

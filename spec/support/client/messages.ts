@@ -19,6 +19,7 @@ export interface Update {
   readonly index: number;
   readonly line: string;
   readonly sessionId: string;
+  /** Empty where the program sent no object. */
   readonly update: JsonObject;
 }
 

@@ -19,6 +19,8 @@ export class Transport {
   readonly #secure: boolean;
   /** Hosts that were asked for with CONNECT. */
   readonly tunnels: string[] = [];
+  /** Port on this machine that tunnels lead to; without it they end here. */
+  tunnelPort: number | undefined;
 
   constructor(answer: RequestListener, { certificate, cutsReusedConnections }: TransportOptions) {
     this.#secure = certificate !== undefined;
@@ -34,9 +36,8 @@ export class Transport {
     this.#server.on('connect', (request, socket) => {
       this.tunnels.push(request.url ?? '');
       socket.on('error', () => undefined).write('HTTP/1.1 200 Connection Established\r\n\r\n');
-      const [host, port] = (request.url ?? '').split(':');
-      if (host === '127.0.0.1') tunnel(socket, Number(port));
-      else this.#server.emit('connection', socket);
+      if (this.tunnelPort === undefined) this.#server.emit('connection', socket);
+      else tunnel(socket, this.tunnelPort);
     });
   }
 
