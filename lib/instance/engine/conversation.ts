@@ -406,8 +406,12 @@ export class Conversation implements SandboxMember {
   /** Takes the agent's configuration as it is now; the runtime stays the conversation's. */
   async #refreshAgent(): Promise<void> {
     if (this.#row.agent_id === null) return;
-    const agent = await this.#host.context.store.get('agents', this.#row.agent_id);
+    const { store } = this.#host.context;
+    const agent = await store.get('agents', this.#row.agent_id);
+    // The rules that a deleted agent had last were written to its conversations.
+    const stored = agent === undefined ? await store.get('conversations', this.id) : undefined;
     if (agent !== undefined) this.#row = { ...this.#row, agent: configurationFor(agent, this.#row.agent) };
+    else if (stored !== undefined) this.#row = { ...this.#row, agent: stored.agent, agent_id: null };
   }
 
   async #admit(): Promise<void> {

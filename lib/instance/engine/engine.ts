@@ -112,9 +112,10 @@ export class Engine {
     const current = row.sandbox_id === null ? undefined : await this.sandboxes.load(row.sandbox_id);
     const plan = current === undefined ? undefined : reattachPlan(current);
     if (plan !== undefined) return plan;
-    if (row.agent_id === null) throw new Refusal(422, 'no_agent', { message: 'the agent of this conversation was deleted; a new sandbox cannot be made for it' });
+    const agent = row.agent_id === null ? undefined : await this.#context.store.get('agents', row.agent_id);
+    if (agent === undefined) throw new Refusal(422, 'no_agent', { message: 'the agent of this conversation was deleted; a new sandbox cannot be made for it' });
     const sandboxPlan = {
-      accountId: row.account_id, mode: current?.row.mode ?? 'ephemeral', agentId: row.agent_id, environmentId: effectiveEnvironmentId(row),
+      accountId: row.account_id, mode: current?.row.mode ?? 'ephemeral', agentId: agent.id, environmentId: effectiveEnvironmentId(row),
       vaultId: row.vault_id, runtime: row.agent.runtime,
     };
     const home = sandboxPlan.mode === 'persistent' ? await this.sandboxes.home(sandboxPlan) : undefined;

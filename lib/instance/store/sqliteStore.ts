@@ -1,4 +1,5 @@
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
+import { decodeNul, encodeNul } from './nulText.ts';
 import { columns } from './rows.ts';
 import type { TableName, Tables } from './rows.ts';
 import { UniqueViolation } from './store.ts';
@@ -108,7 +109,7 @@ ORDER BY id ${order} LIMIT ?`;
   #insertEvent(event: NewEvent): number | null {
     const { kind, stream, data, stage, state, durationMs, turnId, ts, conversationId } = event;
     const statement = this.#prepare(insertEvent);
-    const result = statement.run(kind, stream, data, stage, state, durationMs, turnId, ts, conversationId);
+    const result = statement.run(kind, stream, encodeNul(data), stage, state, durationMs, turnId, ts, conversationId);
     return result.changes === 0 ? null : Number(result.lastInsertRowid);
   }
 
@@ -147,7 +148,7 @@ type EventTuple = [number, 'output' | 'stage', StoredEvent['stream'], string, st
 
 function toEvent(conversationId: string, row: EventTuple): StoredEvent {
   const [id, kind, stream, data, stage, state, durationMs, turnId, ts] = row;
-  return { id, conversationId, kind, stream, data, stage, state, durationMs, turnId, ts };
+  return { id, conversationId, kind, stream, data: decodeNul(data), stage, state, durationMs, turnId, ts };
 }
 
 function addTo(output: Map<string, { bytes: number; ts: string }>, event: NewEvent): void {
@@ -165,10 +166,10 @@ function conditionOf(where: object): [string, Value[]] {
     else if (isList(value)) {
       // One parameter for any number of values keeps the prepared statements few.
       terms.push(`${name} IN (SELECT value FROM json_each(?))`);
-      values.push(JSON.stringify(value));
+      values.push(JSON.stringify(value.map(encoded)));
     } else {
       terms.push(`${name} = ?`);
-      values.push(value);
+      values.push(encoded(value));
     }
   }
   return [terms.join(' AND ') || '1', values];
@@ -178,17 +179,21 @@ function isList(value: Value | readonly Value[]): value is readonly Value[] {
   return Array.isArray(value);
 }
 
+function encoded(value: Value): Value {
+  return typeof value === 'string' ? encodeNul(value) : value;
+}
+
 function toValue(table: TableName, name: string, value: unknown): Value {
   if (value === null || value === undefined) return null;
   const type = (columns[table] as Record<string, string>)[name];
-  return type === 'json' ? JSON.stringify(value) : (value as Value);
+  return type === 'json' ? JSON.stringify(value) : encoded(value as Value);
 }
 
 function fromRow<T extends TableName>(table: T, row: Record<string, Value>): Tables[T] {
   const result: Record<string, unknown> = {};
   for (const [name, type] of Object.entries(columns[table])) {
     const value = row[name];
-    result[name] = type === 'json' && typeof value === 'string' ? (JSON.parse(value) as unknown) : value;
+    result[name] = typeof value !== 'string' ? value : type === 'json' ? (JSON.parse(value) as unknown) : decodeNul(value);
   }
   return result as unknown as Tables[T];
 }

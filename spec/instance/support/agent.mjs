@@ -44,6 +44,8 @@ const steps = {
   stdout: (text) => process.stdout.write(text),
   stderr: (text) => process.stderr.write(text),
   env: (name) => chunk(`${name}=${process.env[name] ?? ''}`),
+  stderrEnv: (name) => process.stderr.write(`${process.env[name]}\n`),
+  errorEnv: (name) => Promise.reject(new Error(`no ${process.env[name]}`)),
   file: ({ path, text }) => writeFileSync(path, text),
   spawn: (seconds) => chunk(`pid:${spawn(process.execPath, ['-e', `setTimeout(() => {}, ${seconds * 1000})`], { stdio: 'ignore', detached: true }).pid}`),
   pid: () => chunk(`pid:${process.pid}`),

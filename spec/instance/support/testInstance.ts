@@ -125,10 +125,10 @@ export class TestInstance {
   /** Returns all stored events of a conversation above an id. */
   async events(id: string, after = 0): Promise<Frame[]> {
     const found: Frame[] = [];
-    for (let cursor: unknown = after; cursor !== null; ) {
-      const { list, body } = await this.get(`/api/conversations/${id}/events?limit=1000&after=${String(cursor)}`);
+    for (let cursor: number | null = after; cursor !== null; ) {
+      const { list, body } = await this.get(`/api/conversations/${id}/events?limit=1000&after=${cursor}`);
       found.push(...(list as unknown as Frame[]));
-      cursor = (body['meta'] as JsonObject)['next_cursor'];
+      cursor = (body['meta'] as { next_cursor: number | null }).next_cursor;
     }
     return found;
   }
