@@ -41,13 +41,18 @@ export function sendNotFound(_request: FastifyRequest, reply: FastifyReply): Fas
 function fieldErrors(problems: readonly SchemaProblem[]): Record<string, string[]> {
   const errors: Record<string, string[]> = {};
   for (const problem of problems) {
-    if (problem.keyword === 'anyOf' || problem.keyword === 'propertyNames') continue;
+    if (isEcho(problem)) continue;
     const messages = (errors[fieldOf(problem)] ??= []);
     const phrase = phraseOf(problem);
     if (!messages.includes(phrase)) messages.push(phrase);
   }
   if (Object.keys(errors).length === 0) errors['body'] = ['is invalid'];
   return errors;
+}
+
+/** Whether another problem says the same: one branch of a choice is the reason, and the choice and its null branch are not. */
+function isEcho({ keyword, params }: SchemaProblem): boolean {
+  return keyword === 'anyOf' || keyword === 'propertyNames' || (keyword === 'type' && params['type'] === 'null');
 }
 
 function fieldOf({ instancePath, params }: SchemaProblem): string {

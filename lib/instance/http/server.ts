@@ -33,13 +33,14 @@ export function httpServer(services: Services): FastifyInstance {
     routerOptions: { maxParamLength: 512 },
     ajv: { customOptions: { coerceTypes: false, useDefaults: false, removeAdditional: false, allErrors: true, strict: false } },
     requestTimeout: 0,
+    frameworkErrors: (error, _request, reply) => void sendError(error, reply, services.context.onFailure),
   });
   const schemas = namedSchemas(fixtureSwitches(config.env).isConfigured);
   const routes: DocumentedRoute[] = [];
   for (const schema of schemas) app.addSchema(schema);
   // Answers are made from rows that are valid by construction; their schemas document them.
   app.setSerializerCompiler(() => (data) => JSON.stringify(data));
-  acceptEmptyBodies(app);
+  acceptJsonAlone(app);
   app.setErrorHandler((error, _request, reply) => sendError(error, reply, services.context.onFailure));
   app.setNotFoundHandler(sendNotFound);
   app.decorateRequest('caller');
@@ -62,10 +63,10 @@ export function httpServer(services: Services): FastifyInstance {
 
 const groups = [accountRoutes, agentRoutes, vaultRoutes, environmentRoutes, secretRoutes, launchRoutes, conversationRoutes, turnRoutes, eventRoutes, sandboxRoutes];
 
-/** A body of no bytes is none, whatever its type says. */
-function acceptEmptyBodies(app: FastifyInstance): void {
+/** A body of no bytes is none, whatever its type says; every other one is JSON. */
+function acceptJsonAlone(app: FastifyInstance): void {
   const parse = app.getDefaultJsonParser('error', 'ignore');
-  app.removeContentTypeParser('application/json');
+  app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
     if (body === '') done(null, undefined);
     else void parse(request, body.toString(), done);
