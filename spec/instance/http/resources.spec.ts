@@ -148,7 +148,7 @@ describe('the resources of an instance', () => {
   it('should tell account streams that something changed', async () => {
     const test = await TestInstance.start();
     const response = await fetch(`${test.instance.baseUrl}/api/events/stream`, { headers: { authorization: `Bearer ${test.key}` } });
-    const reader = response.body!.getReader();
+    const reader = response.body!.getReader() as ReadableStreamDefaultReader<Uint8Array>;
     const decoder = new TextDecoder();
     expect(decoder.decode((await reader.read()).value)).to.equal(': connected\n\n');
     await test.conversation();
