@@ -84,6 +84,15 @@ describe('fountain acp: credentials', () => {
     }));
   }
 
+  for (const [name, key] of [['characters that no header can carry', 'ftn_zażółć'], ['a line end inside', 'ftn_a\nb: c']] as const) {
+    it(`should refuse in words a key with ${name}`, scene({ env: () => ({ FOUNTAIN_API_KEY: key }) }, async ({ client }) => {
+      await client.initialize();
+      const error = await client.call('session/new', { cwd: '/', mcpServers: [] }).error();
+      expect(error.message).not.to.match(/undefined|TypeError/).and.not.to.contain(key);
+      await client.caughtUp();
+    }));
+  }
+
   it('should keep the key out of everything it says', scene({ key: 'ftn_hush_0a1b2c3d', args: ['--agent', 'coder', '--log-level', 'debug'] }, async ({ instance, client }) => {
     const sessionId = await client.open();
     expect(await client.prompt(sessionId, 'a secret plan').stopReason()).to.equal('end_turn');

@@ -1,4 +1,6 @@
 import { expect } from 'chai';
+import { spawnSync, type SpawnSyncReturns } from 'node:child_process';
+import { launcher } from '../support/acpProcess.ts';
 import { scene } from '../support/scene.ts';
 
 /** A mistake on the command line is one line on stderr and exit code 2, before anything is written to stdout. */
@@ -55,6 +57,14 @@ describe('fountain acp: flags', () => {
     }
   })).timeout(30_000);
 
+  it('should start whatever FOUNTAIN_STREAM_IDLE_TIMEOUT holds', scene(async ({ launch }) => {
+    for (const value of ['', '0', '-5', 'soon', '1e9', '3.5']) {
+      const client = launch({ env: () => ({ FOUNTAIN_STREAM_IDLE_TIMEOUT: value }) });
+      const sessionId = await client.open();
+      expect(await client.prompt(sessionId).stopReason(), value).to.equal('end_turn');
+    }
+  }));
+
   it('should say least when told to, and most when told to', scene(async ({ launch }) => {
     const lengths: Record<string, number> = {};
     for (const level of ['error', 'debug']) {
@@ -68,4 +78,26 @@ describe('fountain acp: flags', () => {
     expect(lengths['error']).to.equal(0);
     expect(lengths['debug']).to.be.greaterThan(0);
   }));
+});
+
+/** What is asked for is answered on stdout, and what cannot be understood on stderr. */
+describe('fountain: help', () => {
+  const run = (...args: readonly string[]): SpawnSyncReturns<string> => spawnSync(process.execPath, [launcher, ...args], { encoding: 'utf8' });
+
+  for (const args of [['--help'], ['-h'], ['acp', '--help'], ['serve', '--help'], ['--version']]) {
+    it(`should answer "fountain ${args.join(' ')}" on stdout`, () => {
+      const { status, stdout, stderr } = run(...args);
+      expect({ status, stderr }).to.deep.equal({ status: 0, stderr: '' });
+      expect(stdout).to.match(args.includes('--version') ? /\d+\.\d+/ : args[0] === 'acp' ? /--agent/ : /acp|--port/);
+    });
+  }
+
+  for (const args of [[], ['acpp'], ['--agent', 'coder'], ['acp', '--agent', 'coder', 'acp']]) {
+    it(`should refuse "fountain ${args.join(' ')}" in one line`, () => {
+      const { status, stdout, stderr } = run(...args);
+      expect(status).to.equal(2);
+      expect(stdout).to.equal('');
+      expect(stderr.trimEnd().split('\n')).to.have.lengthOf(1);
+    });
+  }
 });

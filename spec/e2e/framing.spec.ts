@@ -157,6 +157,13 @@ describe('fountain acp: framing', () => {
     expect(client.messages).to.have.lengthOf(3);
   }));
 
+  it('should keep silent about notifications that come before the handshake', scene(async ({ client }) => {
+    await client.cancel('early');
+    await client.notify('$/cancel_request', { requestId: 1 });
+    await client.initialize();
+    expect(client.messages).to.have.lengthOf(1);
+  }));
+
   it('should write nothing but the protocol to stdout when everything is logged', scene({ args: ['--agent', 'coder', '--log-level', 'debug'] }, async ({ instance, client }) => {
     instance.scripts.push((turn) => {
       turn.start();

@@ -160,6 +160,21 @@ describe('fountain acp: stopping', () => {
     expect(client.stderr).not.to.match(/ {4}at |Unhandled|node:events|throw er/);
   }));
 
+  it('should end by itself when the client closed its end before a word', scene(async ({ client }) => {
+    client.process.closeOutput();
+    await client.send({ id: 1, method: 'initialize', params: { protocolVersion: 1 } });
+    expect((await client.process.exit()).code).to.be.oneOf([0, 1]);
+    expect(client.stderr).not.to.match(/ {4}at |Unhandled|node:events/);
+  }));
+
+  it('should end at once on a second signal', scene(async (stage) => {
+    const { client } = stage;
+    await run(stage, client);
+    client.process.signal('SIGTERM');
+    client.process.signal('SIGTERM');
+    expect((await client.process.exit()).afterMs).to.be.lessThan(1500);
+  }));
+
   it('should live on when nobody reads its diagnostics', scene({ args: ['--agent', 'coder', '--log-level', 'debug'] }, async ({ client }) => {
     await client.initialize();
     client.process.closeDiagnostics();

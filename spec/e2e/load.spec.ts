@@ -123,6 +123,19 @@ describe('fountain acp: session/load', () => {
     ]);
   }));
 
+  it('should replay first and then prompt when both come at once', scene(async ({ instance, client }) => {
+    const old = instance.conversation();
+    for (const words of counted(100)) old.past(says(words));
+    await client.initialize();
+    const load = client.load(old.id);
+    const prompt = client.prompt(old.id);
+    const { result, error } = await prompt.answered();
+    await load.result();
+    expect(load.answer?.index).to.be.lessThan(result ? (prompt.answer?.index ?? 0) : Infinity);
+    if (result === undefined) expect(error?.code).to.be.oneOf([-32002, -32600, -32602]);
+    expect(client.text(old.id)).to.equal(counted(100).join('') + (result ? 'hello' : ''));
+  }));
+
   it('should load a session that is open already, from the start', scene(async ({ instance, client }) => {
     instance.scripts.push(says('once '), says('again'));
     const sessionId = await client.open();

@@ -171,6 +171,19 @@ describe('fountain acp: the way to the instance', () => {
     expect(instance.seen(routes.create).length - created).to.equal(1);
   }));
 
+  it('should say who it is and what it takes with every request', scene(async ({ instance, client }) => {
+    const sessionId = await client.open();
+    await client.prompt(sessionId).result();
+    for (const { method, headers, kind, rawBody, path: route } of instance.requests) {
+      expect(headers.authorization, route).to.equal(`Bearer ${instance.key}`);
+      if (kind === 'follow') expect(headers.accept, route).to.contain('text/event-stream');
+      else expect(headers.accept ?? '*/*', route).to.match(/json|\*\/\*|event-stream/);
+      if (method === 'POST' && rawBody !== '') expect(headers['content-type'], route).to.contain('application/json');
+    }
+    const [follow] = instance.seen(routes.follow);
+    expect(follow?.query.get('streams')?.split(',')).to.have.members(['acp', 'stage']);
+  }));
+
   it('should keep few connections open, and none more for each prompt', scene(async ({ instance, client }) => {
     const sessionId = await client.open();
     for (let nth = 1; nth <= 60; nth += 1) expect(await client.prompt(sessionId, String(nth)).stopReason()).to.equal('end_turn');

@@ -66,6 +66,23 @@ describe('fountain acp: permission prompts', () => {
     }));
   }
 
+  it('should address the answer by the id as it was written when it is a number', scene(async ({ instance, client }) => {
+    const sessionId = await client.open();
+    instance.scripts.push(byHand);
+    const call = client.prompt(sessionId);
+    const turn = await instance.turn();
+    turn.start();
+    const ids = ['0', '1.50', '12345678901234567890', '-3'];
+    for (const id of ids) {
+      turn.line(`{"jsonrpc":"2.0","id":${id},"method":"session/request_permission","params":{"sessionId":"s","toolCall":{"toolCallId":"t","title":"T"},"options":${JSON.stringify(usualOptions)}}}`);
+    }
+    for (const [at] of ids.entries()) await (await client.question(at + 1)).choose('always');
+    await instance.request(routes.answers, ids.length);
+    expect(instance.seen(routes.answers).map(({ path }) => path.split('/').at(-1))).to.have.members(ids);
+    turn.done();
+    await call.result();
+  }));
+
   it('should go on streaming while a question is open', scene(async ({ instance, client }) => {
     const { sessionId, call, turn, question } = await ask(instance, client);
     turn.say('meanwhile');
@@ -189,6 +206,14 @@ describe('fountain acp: permission denials', () => {
       await client.caughtUp();
     }));
   }
+
+  it('should cancel a turn that waits on a question, whatever the client makes of it', scene(async ({ instance, client }) => {
+    const { sessionId, call, question } = await ask(instance, client);
+    await client.cancel(sessionId);
+    await question.dismiss();
+    expect(await call.stopReason()).to.equal('cancelled');
+    expect(await client.prompt(sessionId).stopReason()).to.equal('end_turn');
+  }));
 
   it('should not let a late answer harm the next turn', scene(async ({ instance, client }) => {
     const { sessionId, call, turn, question } = await ask(instance, client);

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { scene } from '../support/scene.ts';
+import { eachAtOnce, scene } from '../support/scene.ts';
 import { routes, type Departure } from '../support/scripted/departures.ts';
 import { dialects } from '../support/scripted/eventFrame.ts';
 import type { BreakOff } from '../support/scripted/follower.ts';
@@ -28,21 +28,20 @@ async function run(instance: ScriptedInstance, client: AcpClient): Promise<Runni
 /** A broken stream is not a lost turn: it is taken up behind the last event seen, nothing lost, doubled or reordered. */
 describe('fountain acp: resuming a stream', () => {
   for (const dialect of dialects) {
-    for (const how of ['end', 'close', 'reset'] satisfies BreakOff[]) {
-      it(`should go on behind the last event when the stream breaks off by ${how}, at ${dialect.name}`, scene({ dialect }, async ({ instance, client }) => {
-        const { sessionId, call, turn } = await run(instance, client);
-        const seen = turn.conversation.lastEventId;
-        turn.conversation.drop(how);
-        turn.say('b');
-        await turn.conversation.followed();
-        expect(instance.seen(routes.follow).at(-1)?.headers['last-event-id']).to.equal(String(seen));
-        turn.say('c');
-        turn.done('max_tokens');
-        expect(await call.stopReason()).to.equal('max_tokens');
-        expect(client.text(sessionId)).to.equal('abc');
-        expect(instance.seen(routes.prompts)).to.have.lengthOf(1);
-      }));
-    }
+    const ways: readonly [BreakOff][] = [['end'], ['close'], ['reset']];
+    it(`should go on behind the last event however the stream breaks off, at ${dialect.name}`, eachAtOnce(ways, (how) => scene({ dialect }, async ({ instance, client }) => {
+      const { sessionId, call, turn } = await run(instance, client);
+      const seen = turn.conversation.lastEventId;
+      turn.conversation.drop(how);
+      turn.say('b');
+      await turn.conversation.followed();
+      expect(instance.seen(routes.follow).at(-1)?.headers['last-event-id']).to.equal(String(seen));
+      turn.say('c');
+      turn.done('max_tokens');
+      expect(await call.stopReason()).to.equal('max_tokens');
+      expect(client.text(sessionId)).to.equal('abc');
+      expect(instance.seen(routes.prompts)).to.have.lengthOf(1);
+    })));
   }
 
   it('should find the end of a turn that ended while it was away', scene(async ({ instance, client }) => {
@@ -101,19 +100,17 @@ describe('fountain acp: resuming a stream', () => {
     ['a connection that closes', { breaks: 'close' }],
     ['an empty stream', { stream: '' }],
   ];
-  for (const [name, departure] of refusals) {
-    it(`should try again when a reconnect meets ${name}`, scene(async ({ instance, client }) => {
-      const { sessionId, call, turn } = await run(instance, client);
-      instance.depart(routes.follow, departure, { nth: [1] });
-      turn.conversation.drop('reset');
-      turn.say('b');
-      await turn.conversation.followed();
-      turn.done();
-      expect(await call.stopReason()).to.equal('end_turn');
-      expect(client.text(sessionId)).to.equal('ab');
-      expect(instance.seen(routes.prompts)).to.have.lengthOf(1);
-    })).timeout(20_000);
-  }
+  it('should try again whatever passing fault a reconnect meets', eachAtOnce(refusals, (_, departure) => scene(async ({ instance, client }) => {
+    const { sessionId, call, turn } = await run(instance, client);
+    instance.depart(routes.follow, departure, { nth: [1] });
+    turn.conversation.drop('reset');
+    turn.say('b');
+    await turn.conversation.followed();
+    turn.done();
+    expect(await call.stopReason()).to.equal('end_turn');
+    expect(client.text(sessionId)).to.equal('ab');
+    expect(instance.seen(routes.prompts)).to.have.lengthOf(1);
+  }))).timeout(20_000);
 
   it('should wait as long as it is asked to when a reconnect is limited', scene(async ({ instance, client }) => {
     const { call, turn } = await run(instance, client);
@@ -133,24 +130,22 @@ describe('fountain acp: resuming a stream', () => {
     [404, { error: 'not_found' }, /404|not.found|no longer/i],
     [410, { error: 'conversation_terminated' }, /410|terminated|gone/i],
   ];
-  for (const [status, json, words] of ends) {
-    it(`should give up at once, in words, when a reconnect is answered with ${status}`, scene(async ({ instance, client }) => {
-      const { sessionId, call, turn } = await run(instance, client);
-      instance.depart(routes.follow, { status, json });
-      const follows = instance.seen(routes.follow).length;
-      turn.conversation.drop('end');
-      const error = await call.error(3000);
-      expect(error.message).to.match(words);
-      if (status !== 401) expect(`${error.message}${JSON.stringify(error.data)}`).to.contain(sessionId);
-      expect(instance.seen(routes.follow).length - follows).to.equal(1);
-      expect(instance.seen(routes.interrupt)).to.deep.equal([]);
-    }));
-  }
+  it('should give up at once, in words, when a reconnect is refused for good', eachAtOnce(ends, (status, json, words) => scene(async ({ instance, client }) => {
+    const { sessionId, call, turn } = await run(instance, client);
+    instance.depart(routes.follow, { status, json });
+    const follows = instance.seen(routes.follow).length;
+    turn.conversation.drop('end');
+    const error = await call.error(3000);
+    expect(error.message).to.match(words);
+    if (status !== 401) expect(`${error.message}${JSON.stringify(error.data)}`).to.contain(sessionId);
+    expect(instance.seen(routes.follow).length - follows).to.equal(1);
+    expect(instance.seen(routes.interrupt)).to.deep.equal([]);
+  })));
 
   it('should not hammer an instance that closes every stream at once', scene(async ({ instance, client }) => {
     const { call, turn } = await run(instance, client);
     const before = instance.seen(routes.follow).length;
-    instance.depart(routes.follow, { stream: '' }, { nth: [1, 2, 3, 4] });
+    instance.depart(routes.follow, { stream: '' }, { nth: [1, 2, 3] });
     turn.conversation.drop('end');
     await turn.conversation.followed();
     const tries = instance.seen(routes.follow).slice(before);

@@ -49,6 +49,11 @@ describe('fountain acp: session/new', () => {
     expect(models.availableModels.map(({ modelId }) => modelId)).to.deep.equal([models.currentModelId]);
   }));
 
+  it('should take an agent for one that speaks ACP unless it is said not to', scene({ agents: [{ id: coder.id, name: 'coder', runtime: 'claude' } as ScriptedAgent] }, async ({ client }) => {
+    const sessionId = await client.open();
+    expect(await client.prompt(sessionId).stopReason()).to.equal('end_turn');
+  }));
+
   it('should refuse an agent without an ACP adapter, in words', scene({ agents: [{ ...coder, runtime: 'cobol-shell', acp: false }] }, async ({ instance, client }) => {
     await client.initialize();
     const error = await client.call('session/new', { cwd: '/', mcpServers: [] }).error();

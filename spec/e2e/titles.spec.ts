@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { Signal } from '../support/condition.ts';
 import { scene } from '../support/scene.ts';
 import { routes } from '../support/scripted/departures.ts';
 import type { JsonObject } from '../../lib/protocol/jsonrpc.ts';
@@ -117,8 +118,15 @@ describe('fountain acp: several sessions', () => {
   }));
 
   it('should open ten sessions at once, whatever order the answers come in', scene(async ({ instance, client }) => {
+    const holds = Array.from({ length: 10 }, () => new Signal());
+    for (const [at, { given }] of holds.entries()) instance.depart(routes.create, { carriedOut: true, hold: given }, { nth: [at + 1] });
     await client.initialize();
     const calls = Array.from({ length: 10 }, () => client.call('session/new', { cwd: '/', mcpServers: [] }));
+    await instance.request(routes.create, 10);
+    for (const hold of holds.toReversed()) {
+      hold.give();
+      await new Promise((resolve) => setImmediate(resolve));
+    }
     const ids = new Set<unknown>();
     for (const call of calls) ids.add((await call.result())['sessionId']);
     expect(ids.size).to.equal(10);

@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import { scene } from '../support/scene.ts';
 import { routes } from '../support/scripted/departures.ts';
-import { august, dialects, today } from '../support/scripted/eventFrame.ts';
+import { august, dialects, inRows, today } from '../support/scripted/eventFrame.ts';
 import { byHand, says } from '../support/scripted/turn.ts';
 
-const withIds = [today, august];
+const withIds = [today, august, inRows];
 
 /** A prompt is bound to its own turn: nobody else's ends it, and nobody else's leaks into it. */
 describe('fountain acp: a prompt and its turn', () => {

@@ -83,6 +83,24 @@ export function scene(...given: [SceneOptions, Body] | [Body]): () => Promise<vo
   };
 }
 
+/**
+ * Returns a spec's body that plays a scene for each case at once: for scenes that spend their time waiting.
+ *
+ * @param play - Returns the case's scene. Where it fails, the case's first member names it.
+ */
+export function eachAtOnce<Case extends readonly [string | number, ...unknown[]]>(cases: readonly Case[], play: (...given: Case) => () => Promise<void>): () => Promise<void> {
+  return async () => {
+    await Promise.all(
+      cases.map((given) =>
+        play(...given)().catch((error: unknown) => {
+          if (error instanceof Error) error.message = `${given[0]}: ${error.message}`;
+          throw error;
+        }),
+      ),
+    );
+  };
+}
+
 function launchOf(options: SceneOptions, instance: ScriptedInstance, home: string): Launch {
   const { args = ['--agent', 'coder'], globalArgs = [], bareEnv = false } = options;
   const env: NodeJS.ProcessEnv = bareEnv ? {} : { PATH: process.env['PATH'], HOME: home, USERPROFILE: home, LANG: 'C.UTF-8' };

@@ -2,7 +2,7 @@
 export interface Dialect {
   readonly name: string;
   /** Where the id of a turn is told. */
-  readonly turnIds: 'everywhere' | 'in metadata' | 'nowhere';
+  readonly turnIds: 'everywhere' | 'in metadata' | 'in rows' | 'nowhere';
   /** Whether `turn/started` tells the submission's `client_request_id`. */
   readonly echoesRequestIds: boolean;
   /** Whether a held permission request is announced and closed by stage events, and a second answer refused. */
@@ -26,6 +26,15 @@ export const august: Dialect = {
   echoesRequestIds: false,
   announcesRequests: true,
   nothing: '',
+};
+
+/** A stage event tells its turn in the row alone. */
+export const inRows: Dialect = {
+  name: 'an instance that tells turns in rows alone',
+  turnIds: 'in rows',
+  echoesRequestIds: true,
+  announcesRequests: true,
+  nothing: null,
 };
 
 /** The least that a client may find: no turn ids at all. */
@@ -58,7 +67,7 @@ const writtenAt = '2026-09-03T08:30:00.250000Z';
 /** Returns the JSON object of an event, as the stream and `/events` carry it. */
 export function eventBody(event: LoggedEvent, dialect: Dialect): Record<string, unknown> {
   const { kind, stream, data, stage, state, turnId } = event;
-  const turnTold = dialect.turnIds === 'everywhere' || (dialect.turnIds === 'in metadata' && kind === 'output');
+  const turnTold = dialect.turnIds === 'everywhere' || dialect.turnIds === 'in rows' || (dialect.turnIds === 'in metadata' && kind === 'output');
   return {
     kind,
     stream: stream ?? dialect.nothing,

@@ -157,6 +157,7 @@ export class ScriptedTurn {
   }
 
   #ids(): JsonObject {
-    return this.conversation.dialect.turnIds === 'nowhere' ? {} : { turn_id: this.id, turn_number: this.number };
+    const { turnIds } = this.conversation.dialect;
+    return turnIds === 'nowhere' || turnIds === 'in rows' ? {} : { turn_id: this.id, turn_number: this.number };
   }
 }
