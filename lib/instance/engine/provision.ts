@@ -130,9 +130,9 @@ async function setUp(script: string, plan: ProvisionPlan): Promise<JsonObject> {
 }
 
 async function run(stage: Step['stage'], [command = '', ...args]: readonly string[], plan: ProvisionPlan): Promise<void> {
-  const { context, sandbox, variables, log, signal } = plan;
+  const { context, sandbox, environment, variables, log, signal } = plan;
   const env = { ...sandboxEnvironment(context.config.env, sandbox.folder, sandbox.row.id, variables), GIT_TERMINAL_PROMPT: '0' };
-  const wrapped = context.isolation.wrap({ command, args, env }, sandbox.folder, true);
+  const wrapped = context.isolation.wrap({ command, args, env }, sandbox.folder, environment?.networking_type !== 'limited');
   const onOutput = (stream: 'stdout' | 'stderr', text: string): void => log.output(stream, text, { stage, turnId: null });
   const exitCode = await runCommand({ ...wrapped, cwd: sandbox.folder.home, signal, onOutput });
   if (exitCode !== 0) throw new StepFailed(stage, exitCode);

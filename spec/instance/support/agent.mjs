@@ -44,6 +44,7 @@ const steps = {
   stdout: (text) => process.stdout.write(text),
   stderr: (text) => process.stderr.write(text),
   env: (name) => chunk(`${name}=${process.env[name] ?? ''}`),
+  fetch: async (url) => chunk(`fetch ${await fetch(url).then(({ status }) => status, () => 'failed')}`),
   stderrEnv: (name) => process.stderr.write(`${process.env[name]}\n`),
   errorEnv: (name) => Promise.reject(new Error(`no ${process.env[name]}`)),
   file: ({ path, text }) => writeFileSync(path, text),

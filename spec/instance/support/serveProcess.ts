@@ -19,7 +19,7 @@ export class ServeProcess {
   /** @param args - Arguments of `fountain`, after `serve`. */
   constructor(dataDir: string, args: readonly string[] = [], env: Readonly<Record<string, string>> = {}) {
     this.dataDir = dataDir;
-    this.#child = spawn(process.execPath, ['--import', 'tsx', program, 'serve', '--port', '0', '--data', dataDir, ...args], {
+    this.#child = spawn(process.execPath, ['--import', 'tsx', program, 'serve', '--port', '0', '--data', dataDir, '--no-isolation', ...args], {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, ...env },
     });

@@ -52,10 +52,10 @@ export class TestInstance {
     this.key = instance.key;
   }
 
-  /** Starts an instance on a free port, in a new folder unless one is given. */
+  /** Starts an instance on a free port, in a new folder unless one is given, whose sandboxes see this machine's process ids. */
   static async start(options: InstanceOptions = {}): Promise<TestInstance> {
     const dataDir = options.dataDir ?? (await temporaryFolder());
-    const test = new TestInstance(await startInstance({ port: 0, interruptGraceSeconds: 0.3, ...options, dataDir }));
+    const test = new TestInstance(await startInstance({ port: 0, interruptGraceSeconds: 0.3, isolation: 'off', ...options, dataDir }));
     cleanups.push(() => test.close());
     return test;
   }
