@@ -4,13 +4,14 @@ import type { ConversationRow } from '../store/rows.ts';
 import { insert, remove } from '../store/store.ts';
 import type { EngineContext } from './context.ts';
 import { Conversation } from './conversation.ts';
-import type { ConversationHost, WakePlan } from './conversation.ts';
+import type { ConversationHost } from './conversation.ts';
 import { Launches } from './launch.ts';
 import type { Launched, Launcher, LaunchRequest } from './launch.ts';
 import { recover } from './recovery.ts';
 import type { Sandbox } from './sandbox.ts';
 import { Sandboxes } from './sandboxes.ts';
 import { effectiveEnvironmentId } from './variables.ts';
+import type { WakePlan } from './wake.ts';
 
 /**
  * Everything that goes on beyond answering requests: conversations, their machines and their agents.

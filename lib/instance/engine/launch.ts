@@ -6,7 +6,7 @@ import type { AgentConfiguration, AgentRow, ConversationRow, SandboxStatus, Scop
 import { insert, update } from '../store/store.ts';
 import type { Write } from '../store/store.ts';
 import { rowTime } from '../time.ts';
-import type { Conversation, WakePlan } from './conversation.ts';
+import type { Conversation } from './conversation.ts';
 import type { EngineContext } from './context.ts';
 import { isPolicy, isStrict, verdicts, widenedKey } from './permissionPolicy.ts';
 import type { Submission } from './prompt.ts';
@@ -14,6 +14,7 @@ import type { Sandbox } from './sandbox.ts';
 import type { Sandboxes, SandboxPlan } from './sandboxes.ts';
 import { explicitTitle } from './title.ts';
 import { effectiveEnvironmentId } from './variables.ts';
+import type { WakePlan } from './wake.ts';
 
 /** Body of `POST /api/conversations`, checked in its types. */
 export interface LaunchRequest {

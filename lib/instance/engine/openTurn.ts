@@ -74,9 +74,9 @@ export class OpenTurn {
     return [insert('turns', this.row), ...images];
   }
 
-  /** The writes of a start: of the whole row, or of one that was stored as pending. */
-  starts(): Write[] {
-    return this.row.status === 'running' ? this.inserts() : [update('turns', this.row.id, { status: 'running', started_at: rowTime() })];
+  /** The write of its start, where the row was stored as pending. */
+  starts(): Write {
+    return update('turns', this.row.id, { status: 'running', started_at: rowTime() });
   }
 
   /** The write of its end. */
