@@ -2,9 +2,9 @@ import { expect } from 'chai';
 import { isJsonObject } from '../../lib/protocol/jsonrpc.ts';
 
 describe('isJsonObject', () => {
-  for (const value of [null, undefined, [], 'a', 1, true]) {
-    it(`should say no when it gets ${String(JSON.stringify(value))}`, () => expect(isJsonObject(value)).to.equal(false));
-  }
+  it('should say no when it gets anything else', () => {
+    for (const value of [null, undefined, [], 'a', 1, true]) expect(isJsonObject(value)).to.equal(false);
+  });
 
   it('should say yes when it gets an object, an empty one too', () => {
     expect(isJsonObject({})).to.equal(true);

@@ -27,7 +27,7 @@ export function createTestScheduler(): TestScheduler {
 
 /** Returns what counts of an error: its name, its words, and its facts but for the cause. */
 export function faceOf(error: Error): object {
-  return { ...error, name: error.name, message: error.message };
+  return { ...Object.fromEntries(Object.entries(error)), name: error.name, message: error.message };
 }
 
 function comparable(value: unknown): unknown {
