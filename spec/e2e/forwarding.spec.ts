@@ -132,6 +132,17 @@ describe('fountain acp: forwarding', () => {
     expect(client.text(sessionId)).to.equal('good');
   }));
 
+  it('should not flood stderr when much cannot be read', scene(async ({ instance, client }) => {
+    instance.scripts.push((turn) => {
+      turn.start();
+      for (let nth = 0; nth < 2000; nth += 1) turn.line(`junk ${nth}`);
+      turn.done();
+    });
+    const sessionId = await client.open();
+    expect(await client.prompt(sessionId).stopReason()).to.equal('end_turn');
+    expect(client.stderr.length).to.be.lessThan(20_000);
+  }));
+
   it('should understand stage metadata that are an object', scene(async ({ instance, client }) => {
     instance.scripts.push((turn) => {
       turn.start();

@@ -84,7 +84,9 @@ describe('fountain acp: authentication', () => {
   it('should take credentials that are saved while it runs', scene({ env: unset }, async ({ instance, client, write }) => {
     await client.initialize();
     expect((await client.call('session/new', { cwd: '/', mcpServers: [] }).error()).code).to.equal(-32000);
+    expect((await client.call('authenticate', { methodId: 'fountain-cli-login' }).error()).code).to.equal(-32000);
     write('.fountain/credentials', `[default]\napi_key = "${instance.key}"\nbase_url = "${instance.baseUrl}"\n`);
+    expect(await client.call('authenticate', { methodId: 'fountain-cli-login' }).result()).to.deep.equal({});
     expect(await client.newSession()).not.to.equal('');
   }));
 

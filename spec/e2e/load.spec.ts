@@ -41,6 +41,21 @@ describe('fountain acp: session/load', () => {
       expect(client.text(old.id)).to.equal('before so far and onhello');
     }));
 
+    it(`should say nothing twice when the history ends in a turn that was never ended, at ${dialect.name}`, scene({ dialect }, async ({ instance, client }) => {
+      const old = instance.conversation();
+      const lost = old.past((turn) => {
+        turn.start();
+        turn.say('lost ');
+      });
+      lost.status = 'failed';
+      old.status = 'idle';
+      await client.initialize();
+      await client.load(old.id).result();
+      expect(await client.prompt(old.id).stopReason()).to.equal('end_turn');
+      await client.caughtUp();
+      expect(client.text(old.id)).to.equal('lost hello');
+    }));
+
     it(`should prompt a loaded session without saying its history again, at ${dialect.name}`, scene({ dialect }, async ({ instance, client }) => {
       const old = instance.conversation();
       for (let nth = 0; nth < 20; nth += 1) old.past(says('o'));
@@ -159,6 +174,15 @@ describe('fountain acp: a replay under faults', () => {
       expect(client.text(old.id)).to.equal(counted(10).join(''));
     }));
   }
+
+  it('should come to the end of a replay that is cut again and again', scene(async ({ instance, client }) => {
+    const old = instance.conversation();
+    for (const words of counted(40)) old.past(says(words));
+    instance.depart(routes.history, { cutAfter: 50 });
+    await client.initialize();
+    await client.load(old.id).result();
+    expect(client.text(old.id)).to.equal(counted(40).join(''));
+  }));
 
   for (const withoutLast of [1, 2]) {
     it(`should take the last event when its body ends ${withoutLast} characters early`, scene(async ({ instance, client }) => {

@@ -186,6 +186,14 @@ describe('fountain acp: refused prompts', () => {
     })));
   }
 
+  it('should wait as long as it is asked to when prompts are limited', scene(async ({ instance, client }) => {
+    instance.depart(routes.prompts, { status: 429, json: { error: 'rate_limited', retry_after_seconds: 1 }, headers: { 'retry-after': '1' } }, { nth: [1] });
+    const sessionId = await client.open();
+    expect(await client.prompt(sessionId).stopReason()).to.equal('end_turn');
+    const [limited, taken] = instance.seen(routes.prompts);
+    expect((taken?.at ?? 0) - (limited?.at ?? 0)).to.be.at.least(950);
+  }));
+
   it('should get a prompt through when a provisioning instance turned it away at first', scene(async ({ instance, client }) => {
     instance.depart(routes.prompts, { status: 503, json: { error: 'provisioning' }, headers: { 'retry-after': '1' } }, { nth: [1] });
     const sessionId = await client.open();

@@ -44,6 +44,27 @@ describe('fountain acp: a prompt and its turn', () => {
     }));
   }
 
+  for (const dialect of dialects) {
+    it(`should wait for somebody else's turn that is running when an instance queues its prompt, at ${dialect.name}`, scene({ dialect, queuesPrompts: true }, async ({ instance, client }) => {
+      const bound = instance.conversation({ channel: 'c' });
+      const theirs = bound.foreignTurn({ clientRequestId: 'theirs' });
+      theirs.start();
+      theirs.say('THEIRS');
+      instance.scripts.push(byHand);
+      await client.initialize();
+      const sessionId = await client.newSession({ channelId: 'c' });
+      const call = client.prompt(sessionId);
+      const ours = await instance.turn();
+      theirs.say('THEIRS');
+      theirs.done('max_tokens');
+      ours.start();
+      ours.say('ours');
+      ours.done('refusal');
+      expect(await call.stopReason()).to.equal('refusal');
+      expect(client.text(sessionId)).to.equal('ours');
+    }));
+  }
+
   it('should take the turn that bears its name when both have one', scene(async ({ instance, client }) => {
     instance.scripts.push(byHand);
     const sessionId = await client.open();

@@ -40,6 +40,8 @@ export interface InstanceOptions extends TransportOptions {
   readonly vaults?: readonly Named[];
   readonly environments?: readonly Named[];
   readonly dialect?: Dialect;
+  /** Take a prompt while a turn runs, to be played after it; the contract refuses it. */
+  readonly queuesPrompts?: boolean;
   /** Compress what it answers, where the client takes it. */
   readonly compresses?: boolean;
   /** Serve everything below this path, nothing else. */
@@ -184,7 +186,7 @@ export class ScriptedInstance {
     const id = /^\/api\/conversations\/([^/]+)/.exec(path)?.[1];
     const conversation = id === undefined ? undefined : this.conversations.get(decodeURIComponent(id));
     const accept = (request: RecordedRequest, to: ScriptedConversation): ScriptedTurn => this.#accept(request, to);
-    if (conversation && (await answerConversation(exchange, conversation, departure, accept))) return;
+    if (conversation && (await answerConversation(exchange, conversation, departure, { accept, queues: this.#options.queuesPrompts === true }))) return;
     exchange.json(404, { error: 'not_found' });
   }
 

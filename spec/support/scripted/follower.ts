@@ -5,10 +5,10 @@ import { eventFrame, isWanted, type Dialect, type LoggedEvent } from './eventFra
 /** How a stream is broken off: a clean end of the body, a connection that just closes, or one that is reset. */
 export type BreakOff = 'end' | 'close' | 'reset';
 
-/** Breaks a connection off. */
+/** Breaks a connection off: a reset at once, a close after what is written. */
 export function breakOff(socket: Socket, how: Exclude<BreakOff, 'end'>): void {
   if (how === 'reset') socket.resetAndDestroy();
-  else socket.destroy();
+  else socket.destroySoon();
 }
 
 /** Where a follower's bytes go: the response itself, or the compressor before it. */

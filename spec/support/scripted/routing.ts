@@ -8,12 +8,19 @@ import type { ScriptedTurn } from './turn.ts';
 /** Makes the turn of a prompt that is accepted, and has its script played. */
 export type AcceptPrompt = (request: RecordedRequest, conversation: ScriptedConversation) => ScriptedTurn;
 
+/** What becomes of prompts. */
+export interface PromptRules {
+  readonly accept: AcceptPrompt;
+  /** Take one while a turn runs. */
+  readonly queues: boolean;
+}
+
 /** Answers a request for one conversation, as the contract says; returns false for a route that is not there. */
 export async function answerConversation(
   exchange: Exchange,
   conversation: ScriptedConversation,
   departure: Departure | undefined,
-  accept: AcceptPrompt,
+  prompts: PromptRules,
 ): Promise<boolean> {
   const { method, path } = exchange.request;
   const [, , , , rest = '', name = ''] = path.split('/');
@@ -31,7 +38,7 @@ export async function answerConversation(
       await answerStream(exchange, conversation, departure);
       return true;
     case 'POST prompts':
-      answerPrompt(exchange, conversation, accept);
+      answerPrompt(exchange, conversation, prompts);
       return true;
     case 'POST interrupt':
       answerInterrupt(exchange, conversation);
@@ -112,12 +119,12 @@ async function answerStream(exchange: Exchange, conversation: ScriptedConversati
   response.on('close', () => conversation.leave(follower));
 }
 
-function answerPrompt(exchange: Exchange, conversation: ScriptedConversation, accept: AcceptPrompt): void {
+function answerPrompt(exchange: Exchange, conversation: ScriptedConversation, { accept, queues }: PromptRules): void {
   if (conversation.status === 'terminated' || conversation.status === 'failed') {
     exchange.json(410, { error: 'conversation_terminated' });
     return;
   }
-  if (conversation.turns.some(({ status, origin }) => status === 'running' || (status === 'pending' && origin === 'user'))) {
+  if (!queues && conversation.turns.some(({ status, origin }) => status === 'running' || (status === 'pending' && origin === 'user'))) {
     exchange.json(400, { error: 'conversation_busy' });
     return;
   }
