@@ -81,7 +81,7 @@ export class Conversation implements SandboxMember {
     this.#record = new ConversationRecord(host.context, row, new ConversationLog(options, new Redactor([])));
     this.#requests = new PermissionRequests(this.#record.log, config.permissionTimeoutSeconds * 1000, onFailure);
     const listening = {
-      turn: () => (this.#state.name === 'turn' && !this.#state.turn.hasEnded ? this.#state.turn : null),
+      turn: () => (this.#currentTurn()?.hasEnded === false ? this.#currentTurn() : null),
       isOpen: () => this.#state.name === 'turn' || this.#state.name === 'ready',
       onModel: (event: ModelEvent) => (this.#refusedModel = event.state === 'failed' ? event : null),
     };
@@ -219,7 +219,7 @@ export class Conversation implements SandboxMember {
 
   /** Returns the redaction of the values that must not be shown in this conversation. */
   async redactor(): Promise<Redactor> {
-    if (this.#record.log.redactor.isEmpty) await this.#record.variables(null);
+    await this.#record.variables(null);
     return this.#record.log.redactor;
   }
 
@@ -279,7 +279,15 @@ export class Conversation implements SandboxMember {
     this.#sandbox?.touch();
     const mode = row.runtime_session_id === null ? 'run' : 'continue';
     const rows = turn.row.status === 'running' ? this.#accepted(turn) : [turn.starts()];
-    await this.#record.commit([...rows, this.#record.change({ status: 'running' }), log.stage('turn', 'started', turn.startMetadata(mode), turn.row.id)]);
+    try {
+      await this.#record.commit([...rows, this.#record.change({ status: 'running' }), log.stage('turn', 'started', turn.startMetadata(mode), turn.row.id)]);
+    } catch (error) {
+      // Nothing of the turn was stored; the conversation must not be busy with it for ever.
+      turn.hasEnded = true;
+      turn.finish();
+      if (this.#currentTurn() === turn) this.#state = ready;
+      throw error;
+    }
     void this.#run(turn).catch(this.#host.context.onFailure);
   }
 
@@ -320,7 +328,7 @@ export class Conversation implements SandboxMember {
       ...this.#requests.endAll(),
       ...cause.writes,
       turn.ends(ending),
-      this.#record.change({ status: cause.status }),
+      this.#record.change({ status: cause.status, ...this.#record.usageWith(ending.usage) }),
       log.stage('turn', ending.state, { ...turn.identity, ...ending.metadata }, id),
     ];
     this.#state = cause.state;
@@ -354,6 +362,10 @@ export class Conversation implements SandboxMember {
   #accepted(turn: OpenTurn): Write[] {
     const { turn_number: count, prompt } = turn.row;
     return [...turn.inserts(), this.#record.change({ turn_count: count, ...(count === 1 ? { first_prompt: prompt } : {}) })];
+  }
+
+  #currentTurn(): OpenTurn | null {
+    return this.#state.name === 'turn' ? this.#state.turn : null;
   }
 
   /** Whether nothing happened since; the state changes while something is awaited. */

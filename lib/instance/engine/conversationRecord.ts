@@ -1,6 +1,6 @@
 import type { ConversationLog } from '../log/conversationLog.ts';
 import { Redactor } from '../log/redactor.ts';
-import type { AgentConfiguration, ConversationRow } from '../store/rows.ts';
+import type { AgentConfiguration, ConversationRow, Usage } from '../store/rows.ts';
 import { update } from '../store/store.ts';
 import type { Write } from '../store/store.ts';
 import { rowTime } from '../time.ts';
@@ -12,6 +12,8 @@ import type { Variables } from './variables.ts';
 export class ConversationRecord {
   readonly context: EngineContext;
   readonly log: ConversationLog;
+  /** Every value that was ever registered: a running process keeps the ones that it started with. */
+  readonly #secrets = new Set<string>();
   #row: ConversationRow;
 
   constructor(context: EngineContext, row: ConversationRow, log: ConversationLog) {
@@ -30,6 +32,12 @@ export class ConversationRecord {
     this.#row = { ...this.#row, ...set };
     this.context.onChange(this.#row.account_id);
     return update('conversations', this.#row.id, set);
+  }
+
+  /** Returns the tokens of all turns, with those of one more. */
+  usageWith(usage: Usage | null | undefined): Partial<ConversationRow> {
+    const { usage_input: input, usage_output: output } = this.#row;
+    return usage ? { usage_input: input + usage.input, usage_output: output + usage.output } : {};
   }
 
   /** Returns the write of the time at which somebody read it, which is no change of the conversation. */
@@ -51,13 +59,15 @@ export class ConversationRecord {
   /** Returns the conversation's variables, whose values are kept out of its log from now on. */
   async variables(turnId: string | null): Promise<Variables> {
     const variables = await variablesOf(this.context.store, this.context.box, this.#row);
-    this.register(variables.registered, turnId);
+    this.keepOut(variables.registered, turnId);
     return variables;
   }
 
   /** Keeps values out of the log from now on. */
-  register(values: readonly string[], turnId: string | null): void {
-    this.log.redactWith(new Redactor(values), { stage: 'turn', turnId });
+  keepOut(values: readonly string[], turnId: string | null): void {
+    if (values.every((value) => this.#secrets.has(value))) return;
+    for (const value of values) this.#secrets.add(value);
+    this.log.redactWith(new Redactor(this.#secrets), { stage: 'turn', turnId });
   }
 
   /** Takes the agent's configuration as it is now; the runtime stays the conversation's. */

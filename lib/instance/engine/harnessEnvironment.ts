@@ -6,7 +6,10 @@ import type { Variables } from './variables.ts';
 export const sandboxVariable = 'FOUNTAIN_SANDBOX_ID';
 
 /** What of the server's own environment every process gets: where programs are, how text is written, how the network is reached. */
-const inherited = /^(PATH|LANG|LANGUAGE|LC_\w+|TZ|TERM|SHELL|USER|LOGNAME|(HTTPS?|NO|ALL)_PROXY|(https?|no|all)_proxy|NODE_EXTRA_CA_CERTS|SSL_CERT_(FILE|DIR)|GIT_(CONFIG_\w+|SSL_CAINFO))$/;
+const inherited = /^(PATH|LANG|LANGUAGE|LC_\w+|TZ|TERM|SHELL|USER|LOGNAME|(HTTPS?|NO|ALL)_PROXY|(https?|no|all)_proxy|NODE_EXTRA_CA_CERTS|SSL_CERT_(FILE|DIR))$/;
+
+/** What git alone gets while a sandbox is provisioned; it may name the way to private repositories. */
+const inheritedByGit = /^GIT_(CONFIG_\w+|SSL_CAINFO|SSH_COMMAND)$/;
 
 /** What a sandbox exports to its processes, beside the configured variables. */
 export interface SandboxExports {
@@ -19,7 +22,7 @@ export interface SandboxExports {
 
 /** Returns the environment of programs that provision a sandbox. */
 export function sandboxEnvironment(env: Readonly<Record<string, string | undefined>>, folder: SandboxFolder, sandboxId: string, variables: Variables): Record<string, string> {
-  return { ...hostEnvironment(env), ...sandboxHome(folder, env['PATH']), ...variables.values, [sandboxVariable]: sandboxId };
+  return { ...hostEnvironment(env, inherited), ...hostEnvironment(env, inheritedByGit), ...sandboxHome(folder, env['PATH']), ...variables.values, [sandboxVariable]: sandboxId };
 }
 
 /**
@@ -36,7 +39,7 @@ export function harnessEnvironment(
 ): Record<string, string> {
   const { baseUrl, token, conversationId, sandboxId } = exports;
   return {
-    ...hostEnvironment(env),
+    ...hostEnvironment(env, inherited),
     ...sandboxHome(folder, env['PATH']),
     ...runtimeEnv,
     ...variables.values,
@@ -47,8 +50,8 @@ export function harnessEnvironment(
   };
 }
 
-function hostEnvironment(env: Readonly<Record<string, string | undefined>>): Record<string, string> {
-  const entries = Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined && inherited.test(entry[0]));
+function hostEnvironment(env: Readonly<Record<string, string | undefined>>, names: RegExp): Record<string, string> {
+  const entries = Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined && names.test(entry[0]));
   return Object.fromEntries(entries);
 }
 

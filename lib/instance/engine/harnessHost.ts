@@ -5,6 +5,7 @@ import type { AgentConfiguration, ConversationRow } from '../store/rows.ts';
 import { insert, remove } from '../store/store.ts';
 import type { EngineContext } from './context.ts';
 import { harnessEnvironment } from './harnessEnvironment.ts';
+import { mcpServersOf } from './mcpServers.ts';
 import { processIdentity } from './processIdentity.ts';
 import type { Sandbox } from './sandbox.ts';
 import type { Variables } from './variables.ts';
@@ -15,8 +16,8 @@ export type ModelEvent = Parameters<HarnessOptions['onModel']>[0];
 /** Where a harness's output and questions go. No function may throw. */
 export type HarnessCallbacks = Pick<HarnessOptions, 'onMessage' | 'onPermission' | 'onStdout' | 'onStderr'> & {
   readonly onModel: (event: ModelEvent) => void;
-  /** Told before the program starts which values must not be shown. */
-  readonly onVariables: (registered: readonly string[]) => void;
+  /** Told, before the program starts, the key that it gets and nobody may see. */
+  readonly onToken: (token: string) => void;
 };
 
 /** What a harness is started with. */
@@ -86,7 +87,7 @@ export class HarnessHost {
     const { config, runtimes, isolation } = this.#context;
     const runtime = runtimes.resolve(row.agent, sandbox.folder.home);
     const token = await this.#token(row);
-    this.#callbacks.onVariables([...variables.registered, ...(token === null ? [] : [token])]);
+    if (token !== null) this.#callbacks.onToken(token);
     const exports = { baseUrl: this.#context.baseUrl(), token, conversationId: row.id, sandboxId: sandbox.row.id };
     const env = harnessEnvironment(config.env, sandbox.folder, runtime.env, variables, exports);
     const command = isolation.wrap({ ...runtime, env }, sandbox.folder, network);
@@ -94,6 +95,7 @@ export class HarnessHost {
     const harness = await startHarness(
       {
         ...command, cwd: sandbox.folder.home, runtimeSessionId: row.runtime_session_id, model: requestedModel(row.agent),
+        mcpServers: mcpServersOf(row.agent.mcp_servers),
         onMessage, onPermission, onStdout, onStderr, onModel,
       },
       signal,
@@ -125,8 +127,8 @@ export class HarnessHost {
 }
 
 /** A changed model or command needs another process; a changed policy does not. */
-function configurationOf({ model, runtime, runtime_command }: AgentConfiguration): string {
-  return JSON.stringify([model, runtime, runtime_command]);
+function configurationOf({ model, runtime, runtime_command, mcp_servers }: AgentConfiguration): string {
+  return JSON.stringify([model, runtime, runtime_command, mcp_servers]);
 }
 
 /** `<provider>/default` leaves the choice to the harness. */

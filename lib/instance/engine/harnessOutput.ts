@@ -62,7 +62,7 @@ export function harnessOutput(record: ConversationRecord, requests: PermissionRe
       const turn = currentTurn();
       if (turn !== null) record.send([log.stage('model', event.state, modelMetadata(event, turn.row.id), turn.row.id)]);
     },
-    onVariables: (registered) => record.register(registered, currentTurn()?.row.id ?? null),
+    onToken: (token) => record.keepOut([token], currentTurn()?.row.id ?? null),
   };
 }
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Harness } from '../harness/harness.ts';
 import type { PermissionPolicy, PromptImage } from '../../protocol/fountain.ts';
 import type { JsonObject } from '../../protocol/jsonrpc.ts';
-import type { ConversationRow, TurnRow, TurnStatus } from '../store/rows.ts';
+import type { ConversationRow, TurnRow, TurnStatus, Usage } from '../store/rows.ts';
 import { insert, update } from '../store/store.ts';
 import type { Write } from '../store/store.ts';
 import { rowTime } from '../time.ts';
@@ -15,6 +15,7 @@ export interface TurnEnding {
   readonly state: 'done' | 'failed' | 'interrupted';
   readonly metadata: JsonObject;
   readonly exitCode?: number | null;
+  readonly usage?: Usage | null;
 }
 
 const statuses: Readonly<Record<TurnEnding['state'], TurnStatus>> = { done: 'completed', failed: 'failed', interrupted: 'interrupted' };
@@ -33,11 +34,21 @@ export function failedFor(reason: string): TurnEnding {
  * @see Fountain HTTP and SSE contract, section 6.2
  */
 export function endingOf(outcome: PromptOutcome): TurnEnding {
-  if (outcome.kind === 'stop') return { state: outcome.stopReason === 'end_turn' ? 'done' : 'failed', metadata: { stop_reason: outcome.stopReason } };
+  if (outcome.kind === 'stop') {
+    const { stopReason, usage } = outcome;
+    return { state: stopReason === 'end_turn' ? 'done' : 'failed', metadata: { stop_reason: stopReason }, usage: usageOf(usage) };
+  }
   if (outcome.kind === 'error') return failedFor(outcome.reason);
   const { exitCode, reason } = outcome;
   if (exitCode === 0) return { state: 'done', metadata: { exit_code: 0 }, exitCode };
   return { state: 'failed', metadata: { reason, ...(exitCode === null ? {} : { exit_code: exitCode }) }, exitCode };
+}
+
+/** Returns the tokens of a turn under the contract's names; null where the harness counts none. */
+function usageOf(usage: JsonObject | undefined): Usage | null {
+  const { inputTokens: input, outputTokens: output, cachedReadTokens: read, cachedWriteTokens: written } = usage ?? {};
+  if (typeof input !== 'number' || typeof output !== 'number') return null;
+  return { input, output, ...(typeof read === 'number' ? { cache_read: read } : {}), ...(typeof written === 'number' ? { cache_write: written } : {}) };
 }
 
 /** A turn from its acceptance to its terminal event. */
@@ -45,7 +56,7 @@ export class OpenTurn {
   readonly row: TurnRow;
   readonly images: readonly PromptImage[];
   /** The agent's policy at the start of the turn. */
-  agentPolicy: PermissionPolicy = {};
+  agentPolicy: PermissionPolicy;
   /** Somebody asked for its end; whatever the harness still answers, it ends as interrupted. */
   isInterrupting = false;
   /** Its terminal event is on the way: nothing is added to it any more. */
@@ -61,6 +72,7 @@ export class OpenTurn {
       exit_code: null, usage: null, client_request_id: clientRequestId, started_at: status === 'running' ? now : null, ended_at: null, inserted_at: now,
     };
     this.images = images;
+    this.agentPolicy = conversation.agent.permission_policy;
     let finish: () => void = () => undefined;
     this.finished = new Promise((resolve) => (finish = resolve));
     this.finish = finish;
@@ -80,8 +92,8 @@ export class OpenTurn {
   }
 
   /** The write of its end. */
-  ends({ state, exitCode = null }: TurnEnding): Write {
-    return update('turns', this.row.id, { status: statuses[state], exit_code: exitCode, ended_at: rowTime() });
+  ends({ state, exitCode = null, usage = null }: TurnEnding): Write {
+    return update('turns', this.row.id, { status: statuses[state], exit_code: exitCode, usage, ended_at: rowTime() });
   }
 
   /**

@@ -26,11 +26,16 @@ export async function recover(context: EngineContext): Promise<readonly Conversa
   for (const turn of turns) await failTurn(context, turn);
   const ready = await store.find('sandboxes', { status: 'ready' });
   const stuck = await store.find('conversations', { status: 'running' });
+  const pending = await store.find('conversations', { status: 'pending' });
+  const wanted = new Set(pending.map((row) => row.sandbox_id));
+  // A machine that was being made for a conversation with a history is made anew by its next prompt.
+  const unfinished = (await store.find('sandboxes', { status: ['pending', 'starting'] })).filter((row) => !wanted.has(row.id));
   await context.log.commit([
+    ...unfinished.map((row) => update('sandboxes', row.id, { status: 'failed', updated_at: rowTime() })),
     ...ready.map((row) => update('sandboxes', row.id, { status: 'suspended', updated_at: rowTime() })),
     ...stuck.map((row) => update('conversations', row.id, { status: 'idle' })),
   ]);
-  return store.find('conversations', { status: 'pending' });
+  return pending;
 }
 
 async function failTurn(context: EngineContext, turn: TurnRow): Promise<void> {

@@ -2,6 +2,7 @@ import { constants } from 'node:fs';
 import { lstat, open, readdir, realpath } from 'node:fs/promises';
 import path from 'node:path';
 import type { JsonObject } from '../../protocol/jsonrpc.ts';
+import { redacted } from '../log/redactor.ts';
 import type { Redactor } from '../log/redactor.ts';
 import { Refusal } from '../refusal.ts';
 import { runCommand } from './commandRun.ts';
@@ -19,6 +20,9 @@ const usualBytes = 262_144;
 const maxBytes = 4_194_304;
 const gitMs = 10_000;
 
+/** Keys of this server, of which only digests are known. */
+const apiKey = /ftn_[0-9a-f]{64}/g;
+
 /**
  * Returns the entries of a folder, sorted by name.
  *
@@ -33,7 +37,7 @@ export async function listFolder(view: SandboxView, given: string): Promise<Json
     names.slice(0, maxEntries).map(async (name) => {
       const entry = await lstat(path.join(folder, name)).catch(() => null);
       const type = entry?.isFile() ? 'file' : entry?.isDirectory() ? 'directory' : entry?.isSymbolicLink() ? 'symlink' : 'other';
-      return { name: view.redactor.text(name), type, size: entry?.size ?? 0 };
+      return { name: clean(view, name), type, size: entry?.size ?? 0 };
     }),
   );
   return { path: given === '' ? homeAlias : given, entries, truncated: names.length > maxEntries };
@@ -60,7 +64,7 @@ export async function readSandboxFile(view: SandboxView, given: string, limit: n
     const { buffer, bytesRead } = await handle.read(Buffer.alloc(Math.min(wanted, stat.size)), 0, undefined, 0);
     const bytes = buffer.subarray(0, bytesRead);
     const text = utf8(bytes, bytesRead < stat.size);
-    const content = text === null ? { encoding: 'base64', content: bytes.toString('base64') } : { encoding: 'utf-8', content: view.redactor.text(text) };
+    const content = text === null ? { encoding: 'base64', content: bytes.toString('base64') } : { encoding: 'utf-8', content: clean(view, text) };
     return { path: given, size: stat.size, truncated: bytesRead < stat.size, ...content };
   } finally {
     await handle.close();
@@ -78,10 +82,10 @@ export async function workingTree(view: SandboxView, kind: 'diff' | 'git-status'
   const cwd = await located(view, given);
   const args = kind === 'diff' ? ['diff', '--no-color', '--no-ext-diff', '--no-textconv', 'HEAD'] : ['status', '--porcelain=v1', '--branch'];
   const { exitCode, output } = await git(cwd, args);
-  if (exitCode !== 0) throw new Refusal(422, 'sandbox_command_failed', { message: 'git failed', fields: { exit_code: exitCode, output: view.redactor.text(output.slice(0, 4000)) } });
+  if (exitCode !== 0) throw new Refusal(422, 'sandbox_command_failed', { message: 'git failed', fields: { exit_code: exitCode, output: clean(view, output.slice(0, 4000)) } });
   const truncated = output.length >= maxBytes;
   const member = kind === 'diff' ? 'diff' : 'status';
-  return { path: given === '' ? homeAlias : given, [member]: view.redactor.text(output), truncated };
+  return { path: given === '' ? homeAlias : given, [member]: clean(view, output), truncated };
 }
 
 async function git(cwd: string, args: readonly string[]): Promise<{ exitCode: number; output: string }> {
@@ -133,4 +137,8 @@ function utf8(bytes: Buffer, isCut: boolean): string | null {
     }
   }
   return null;
+}
+
+function clean({ redactor }: SandboxView, text: string): string {
+  return redactor.text(text).replace(apiKey, redacted);
 }

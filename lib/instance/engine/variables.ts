@@ -1,6 +1,6 @@
 import { secretPlace } from '../data/secretBox.ts';
 import type { SecretBox } from '../data/secretBox.ts';
-import type { ConversationRow, EnvironmentRow } from '../store/rows.ts';
+import type { AgentConfiguration, ConversationRow, EnvironmentRow } from '../store/rows.ts';
 import type { Store } from '../store/store.ts';
 
 /** What a conversation's processes find in their environment, and what must never be shown. */
@@ -10,13 +10,19 @@ export interface Variables {
   readonly registered: readonly string[];
 }
 
+/** An environment that a launch names, and the agent whose own one holds otherwise. */
+export interface EnvironmentChoice {
+  readonly environment_id: string | null;
+  readonly agent: Pick<AgentConfiguration, 'environment_id'> | null;
+}
+
 /** Returns the id of the environment that a conversation is provisioned from; null for none. */
-export function effectiveEnvironmentId(row: Pick<ConversationRow, 'environment_id' | 'agent'>): string | null {
-  return row.environment_id ?? row.agent.environment_id;
+export function effectiveEnvironmentId({ environment_id: override, agent }: EnvironmentChoice): string | null {
+  return override ?? agent?.environment_id ?? null;
 }
 
 /** Returns the environment that a conversation is provisioned from; undefined for none. */
-export async function environmentOf(store: Store, row: Pick<ConversationRow, 'environment_id' | 'agent'>): Promise<EnvironmentRow | undefined> {
+export async function environmentOf(store: Store, row: EnvironmentChoice): Promise<EnvironmentRow | undefined> {
   const id = effectiveEnvironmentId(row);
   return id === null ? undefined : store.get('environments', id);
 }
@@ -28,7 +34,7 @@ export async function environmentOf(store: Store, row: Pick<ConversationRow, 'en
  *
  * @see Specification, "Invocation"
  */
-export async function variablesOf(store: Store, box: SecretBox, row: Pick<ConversationRow, 'environment_id' | 'vault_id' | 'agent'>): Promise<Variables> {
+export async function variablesOf(store: Store, box: SecretBox, row: EnvironmentChoice & Pick<ConversationRow, 'vault_id'>): Promise<Variables> {
   const environment = await environmentOf(store, row);
   const ownerIds = [environment?.id, row.vault_id].filter((id): id is string => typeof id === 'string');
   const layers: Readonly<Record<string, string>>[] = [environment?.env_vars ?? {}];

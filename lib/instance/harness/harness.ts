@@ -30,6 +30,8 @@ export interface HarnessOptions {
   readonly env: Readonly<Record<string, string>>;
   /** The session to go back to; null opens a new one. */
   readonly runtimeSessionId: string | null;
+  /** MCP servers for the session, in the protocol's form. @defaultValue none */
+  readonly mcpServers?: readonly JsonObject[];
   /** Asked of the harness where it lists models; null leaves it its own. */
   readonly model: string | null;
   /** One `session/update` notification, the line as the harness wrote it; not called while it replays its history. */
@@ -107,7 +109,7 @@ async function open(options: HarnessOptions, times: HarnessTimes, { agent, progr
   const within = deadlines(() => program.lastOutput());
   const initialized = await within(times.initializeMs, 'the agent did not answer "initialize"', initialize(ask));
   replay.close(options.runtimeSessionId !== null);
-  const session = await within(times.sessionMs, 'the agent opened no session', openSession(ask, initialized, options.cwd, options.runtimeSessionId));
+  const session = await within(times.sessionMs, 'the agent opened no session', openSession(ask, initialized, options.cwd, options.runtimeSessionId, options.mcpServers));
   if (session.start === 'loaded') await replay.quiet(times.quietMs);
   replay.close(false);
   if (options.model !== null) {

@@ -26,15 +26,18 @@ export interface OpenedSession {
  * @param ask - Sends a request; rejects with the harness's own error.
  * @param initialized - The harness's answer to `initialize`.
  * @param resumeId - The session to go back to; null for a first one.
+ * @param configured - MCP servers for the session, in the protocol's form; kinds that the harness does not take are left out.
  */
-export async function openSession(ask: Ask, initialized: JsonObject, cwd: string, resumeId: string | null): Promise<OpenedSession> {
+export async function openSession(ask: Ask, initialized: JsonObject, cwd: string, resumeId: string | null, configured: readonly JsonObject[] = []): Promise<OpenedSession> {
+  const taken = member(member(initialized, 'agentCapabilities'), 'mcpCapabilities');
+  const mcpServers = configured.filter(({ type }) => typeof type !== 'string' || taken[type] === true);
   if (resumeId !== null) {
     for (const [method, start] of waysBack(initialized)) {
-      const setup = await goBack(ask, method, { sessionId: resumeId, cwd, mcpServers: [] }, initialized);
+      const setup = await goBack(ask, method, { sessionId: resumeId, cwd, mcpServers }, initialized);
       if (setup) return { sessionId: resumeId, start, setup };
     }
   }
-  const setup = await ask('session/new', { cwd, mcpServers: [] }).catch((error: unknown) => {
+  const setup = await ask('session/new', { cwd, mcpServers }).catch((error: unknown) => {
     throw new Error(openError(error, initialized), { cause: error });
   });
   const sessionId = setup['sessionId'];

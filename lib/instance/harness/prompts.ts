@@ -9,7 +9,7 @@ const maxQuoted = 1000;
 
 /** How a prompt ended: the harness's answer, its error, or its end. Reasons are in words and quote its last output. */
 export type PromptOutcome =
-  | { readonly kind: 'stop'; readonly stopReason: string }
+  | { readonly kind: 'stop'; readonly stopReason: string; /** Tokens, as the harness counts them; absent where it does not. */ readonly usage?: JsonObject }
   | { readonly kind: 'error'; readonly reason: string }
   | { readonly kind: 'exit'; readonly exitCode: number | null; readonly reason: string };
 
@@ -46,8 +46,8 @@ export function prompts({ agent, exited }: HarnessConnection, sessionId: string,
 }
 
 function stopped(result: unknown): PromptOutcome {
-  const stopReason = isJsonObject(result) ? result['stopReason'] : undefined;
-  return { kind: 'stop', stopReason: typeof stopReason === 'string' ? stopReason : 'end_turn' };
+  const { stopReason, usage } = isJsonObject(result) ? result : {};
+  return { kind: 'stop', stopReason: typeof stopReason === 'string' ? stopReason : 'end_turn', ...(isJsonObject(usage) ? { usage } : {}) };
 }
 
 async function failed(error: unknown, exited: Promise<ProgramExit>, when: string): Promise<PromptOutcome> {

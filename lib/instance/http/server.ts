@@ -33,6 +33,7 @@ export function httpServer(services: Services): FastifyInstance {
     routerOptions: { maxParamLength: 512 },
     ajv: { customOptions: { coerceTypes: false, useDefaults: false, removeAdditional: false, allErrors: true, strict: false } },
     requestTimeout: 0,
+    exposeHeadRoutes: false,
     frameworkErrors: (error, _request, reply) => void sendError(error, reply, services.context.onFailure),
   });
   const schemas = namedSchemas(fixtureSwitches(config.env).isConfigured);

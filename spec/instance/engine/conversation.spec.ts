@@ -113,6 +113,27 @@ describe('Conversation', () => {
     });
   });
 
+  describe('the agent', () => {
+    it("should count the tokens that its program counts", async () => {
+      const test = await TestInstance.start();
+      const id = await test.conversation();
+      await test.turn(id, [{ use: { inputTokens: 10, outputTokens: 5, cachedReadTokens: 2, totalTokens: 15 } }]);
+      await test.turn(id, [{ use: { inputTokens: 1, outputTokens: 1, totalTokens: 2 } }]);
+      await test.turn(id, 'no count');
+      const usages = (await test.get(`/api/conversations/${id}/turns`)).list.map((turn) => turn['usage']);
+      expect(usages).to.deep.equal([{ input: 10, output: 5, cache_read: 2 }, { input: 1, output: 1 }, null]);
+      expect((await test.show(id))['usage_total']).to.deep.equal({ input: 11, output: 6 });
+    });
+
+    it('should hand its MCP servers to its program, those of a kind that it does not take left out', async () => {
+      const test = await TestInstance.start();
+      const agentId = await test.agent({ mcp_servers: { files: { command: 'mcp-files', args: ['--ro'], env: { A: 'b' } }, web: { url: 'https://a.test/mcp' }, junk: 1 } });
+      const id = await test.conversation({ agent_id: agentId });
+      await test.turn(id, [{ mcp: 1 }]);
+      expect(await test.said(id)).to.equal('mcp:[{"name":"files","command":"mcp-files","args":["--ro"],"env":[{"name":"A","value":"b"}]}]');
+    });
+  });
+
   describe('the end of a turn', () => {
     const endings = [
       { steps: [{ stop: 'refusal' }], state: 'failed', metadata: { stop_reason: 'refusal' }, status: 'failed' },

@@ -2,6 +2,7 @@ import { DatabaseSync } from '@photostructure/sqlite';
 import { expect } from 'chai';
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { processIdentity } from '../../../lib/instance/engine/processIdentity.ts';
@@ -99,6 +100,24 @@ describe('recover', () => {
     expect(contentOf(await test.event(conversation.id, 'turn/failed'))).to.not.have.property('turn_number');
     expect((await test.turn(conversation.id, 'now')).state).to.equal('done');
   }).timeout(60_000);
+
+  it('should not wait for ever for a machine that was being made anew when the server ended', async () => {
+    const dataDir = await temporaryFolder();
+    const first = await TestInstance.start({ dataDir, sandboxIdleSeconds: 0.1, sandboxCheckSeconds: 0.03 });
+    const environment = await first.post('/api/environments', { name: 'e' });
+    const id = await first.conversation({ agent_id: await first.agent({ environment_id: environment.data['id'] }) });
+    await first.event(id, 'sandbox/done');
+    await rm(path.join(dataDir, 'sandboxes'), { recursive: true });
+    await first.turn(id, 'lost');
+    await first.call('PATCH', `/api/environments/${String(environment.data['id'])}`, { setup_script: 'sleep 60' });
+    await first.prompt(id, 'held');
+    await first.event(id, 'setup/started');
+    await first.close();
+    const again = await TestInstance.start({ dataDir });
+    await again.call('PATCH', `/api/environments/${String(environment.data['id'])}`, { setup_script: '' });
+    expect((await again.turn(id, 'now')).state).to.equal('done');
+    expect((await again.get('/api/sandboxes')).list.map((sandbox) => sandbox['status'])).to.deep.equal(['ready', 'failed', 'failed']);
+  });
 
   it('should fail running turns with a reason when the server is stopped in good order', async () => {
     const dataDir = await temporaryFolder();

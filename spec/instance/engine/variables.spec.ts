@@ -46,6 +46,15 @@ describe('variablesOf', () => {
     expect(await test.said(id)).to.match(/^MY_DATABASE_PASSWORD=HOME=.*sandboxes.*home$/);
   });
 
+  it('should not show the key or an old secret in later turns of the same process', async () => {
+    const { test, agentId, vaultId } = await withSecrets();
+    const id = await test.conversation({ agent_id: agentId, vault_id: vaultId });
+    await test.turn(id, 'start');
+    await test.post(`/api/vaults/${vaultId}/secrets`, { key: 'BOTH', value: 'another-vault-secret' });
+    await test.turn(id, [{ env: 'FOUNTAIN_TOKEN' }, { env: 'BOTH' }]);
+    expect(await test.said(id)).to.equal('echo:startFOUNTAIN_TOKEN=[REDACTED]BOTH=[REDACTED]');
+  });
+
   it('should redact a secret that arrives in pieces, in words and in stderr', async () => {
     const { test, agentId, vaultId } = await withSecrets();
     const id = await test.conversation({ agent_id: agentId, vault_id: vaultId });

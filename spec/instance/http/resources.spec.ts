@@ -68,6 +68,8 @@ describe('the resources of an instance', () => {
     const { status, body } = await test.call('PATCH', `/api/agents/${agentId}`, { permission_policy: {} }, sprite);
     expect([status, body['reason']]).to.deep.equal([403, 'insufficient_scope']);
     expect((await test.call('PATCH', `/api/agents/${agentId}`, { description: 'fine' }, sprite)).status).to.equal(200);
+    expect((await test.call('PATCH', `/api/agents/${agentId}`, { runtime_command: 'sh -c evil' }, sprite)).status).to.equal(403);
+    expect((await test.call('POST', '/api/agents', { name: 'x', runtime: 'acp', runtime_command: 'sh -c evil' }, sprite)).status).to.equal(403);
     expect((await test.call('GET', '/api/auth/me', undefined, sprite)).status).to.equal(200);
   });
 

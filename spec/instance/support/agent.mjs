@@ -7,6 +7,7 @@ const options = new Set(process.argv.slice(2));
 const pending = new Map();
 let nextId = 0;
 let sessionId = '';
+let mcpServers = [];
 let cancelled = () => undefined;
 
 const write = (message) => process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
@@ -53,6 +54,8 @@ const steps = {
   wait: () => new Promise((resolve) => (cancelled = () => resolve({ stopReason: 'cancelled' }))),
   hang: () => new Promise(() => undefined),
   stop: (stopReason) => ({ stopReason }),
+  use: (usage) => ({ stopReason: 'end_turn', usage }),
+  mcp: () => chunk(`mcp:${JSON.stringify(mcpServers)}`),
   error: (message) => Promise.reject(new Error(message)),
   exit: (code) => process.exit(code),
 };
@@ -84,7 +87,8 @@ const sessionFile = (id) => `.sessions/${id}`;
 
 const methods = {
   initialize: () => ({ protocolVersion: 1, agentCapabilities: { promptCapabilities: { image: true }, sessionCapabilities: options.has('--resume') ? { resume: {} } : {} } }),
-  'session/new': () => {
+  'session/new': (params) => {
+    mcpServers = params.mcpServers;
     sessionId = `s-${process.pid}-${Date.now()}`;
     mkdirSync('.sessions', { recursive: true });
     writeFileSync(sessionFile(sessionId), '');

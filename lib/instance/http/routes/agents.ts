@@ -39,6 +39,7 @@ export function agentRoutes(app: FastifyInstance, { context }: Services): void {
 
   app.post<{ Body: AgentInput }>('/api/agents', { schema: { summary: 'Make an agent', body: ref('AgentCreate'), response: { 201: one } } }, async (request, reply) => {
     const row = newAgent(request.caller, pick(request.body));
+    checkScope(request.caller, { runtime_command: row.runtime_command });
     await check(row, row);
     await store.commit([insert('agents', row)]);
     return reply.code(201).send({ data: await agentView(row, context) });
@@ -47,8 +48,7 @@ export function agentRoutes(app: FastifyInstance, { context }: Services): void {
   async function change(caller: Caller, id: string, body: AgentInput): Promise<{ data: unknown }> {
     const before = await owned(store, 'agents', id, caller);
     const input = pick(body);
-    // An agent in a sandbox may not loosen the rules that it runs under.
-    if (caller.scope !== 'full' && input.permission_policy !== undefined) throw insufficientScope();
+    checkScope(caller, input);
     const row: AgentRow = { ...before, ...input, updated_at: rowTime() };
     await check(row, input);
     await store.commit([update('agents', row.id, { ...input, updated_at: row.updated_at })]);
@@ -91,6 +91,12 @@ function matching({ search, runtime, environment_id: environmentId, has_skills: 
     isIn(environmentId, row.environment_id) &&
     isSet(skills, row.skills.length > 0) &&
     isSet(mcp, Object.keys(row.mcp_servers).length > 0);
+}
+
+/** An agent in a sandbox may neither loosen the rules that it runs under nor name programs for this machine to run. */
+function checkScope({ scope }: Caller, input: AgentInput): void {
+  const isProgram = typeof input.runtime_command === 'string';
+  if (scope !== 'full' && (isProgram || input.permission_policy !== undefined)) throw insufficientScope();
 }
 
 function pick(body: AgentInput): AgentInput {

@@ -3,7 +3,9 @@ import type { JsonObject } from '../../../protocol/jsonrpc.ts';
 import { listFolder, readSandboxFile, workingTree } from '../../engine/sandboxFiles.ts';
 import type { SandboxView } from '../../engine/sandboxFiles.ts';
 import { sandboxFolder } from '../../engine/sandboxFolder.ts';
-import { notFound, Refusal } from '../../refusal.ts';
+import { variablesOf } from '../../engine/variables.ts';
+import { Redactor } from '../../log/redactor.ts';
+import { Refusal } from '../../refusal.ts';
 import type { SandboxRow, SandboxStatus } from '../../store/rows.ts';
 import { owned } from '../owned.ts';
 import { leadingInteger } from '../query.ts';
@@ -79,9 +81,7 @@ export function sandboxRoutes(app: FastifyInstance, services: Services): void {
     if (row.status !== 'ready' && row.status !== 'suspended') {
       throw new Refusal(409, 'sandbox_not_ready', { message: `the sandbox is ${row.status}`, fields: { status: row.status } });
     }
-    const [conversation] = await store.find('conversations', { sandbox_id: row.id }, { limit: 1 });
-    const live = conversation === undefined ? undefined : await engine.conversation(conversation.id);
-    if (live === undefined) throw notFound();
-    return { folder: sandboxFolder(context.config.dataDir, row.id), redactor: await live.redactor() };
+    const { registered } = await variablesOf(store, context.box, { environment_id: row.environment_id, vault_id: row.vault_id, agent: null });
+    return { folder: sandboxFolder(context.config.dataDir, row.id), redactor: new Redactor(registered) };
   }
 }
