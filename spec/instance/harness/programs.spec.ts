@@ -74,11 +74,11 @@ describe('the built-in programs under startHarness', () => {
   it('should run the fixture with its one model, cancel its wait, and resume it', async () => {
     const first = await start('fountain-fixture', { model: 'fixture/deterministic-v1' });
     expect(models).to.deep.equal([{ state: 'done', requested: 'fixture/deterministic-v1', effective: 'fixture/deterministic-v1', detail: null }]);
-    expect(await first.prompt(scenario('permission'))).to.deep.equal({ kind: 'stop', stopReason: 'end_turn', usage: { inputTokens: 0, outputTokens: 0, totalTokens: 0 } });
+    expect(await first.prompt(scenario('permission'))).to.deep.include({ kind: 'stop', stopReason: 'end_turn' });
     const waiting = first.prompt(scenario('wait'));
     while (!lines.some((line) => line.includes('fixture:started:wait'))) await new Promise((resolve) => setTimeout(resolve, 5));
     first.cancel();
-    expect(await waiting).to.deep.equal({ kind: 'stop', stopReason: 'cancelled' });
+    expect(await waiting).to.deep.include({ kind: 'stop', stopReason: 'cancelled' });
     expect(await first.prompt(scenario('fail'))).to.deep.equal({ kind: 'error', reason: 'the prompt asked for a failure' });
     expect(await start('fountain-fixture', { runtimeSessionId: first.runtimeSessionId })).to.include({ start: 'resumed' });
     expect(await start('fountain-fixture', { runtimeSessionId: randomUUID() })).to.include({ start: 'session_gone' });
