@@ -8,7 +8,8 @@ import path from 'node:path';
 import { launcher } from '../support/acpProcess.ts';
 import { ServedInstance } from '../support/servedInstance.ts';
 
-const acpx = path.join(path.dirname(createRequire(import.meta.url).resolve('acpx/package.json')), 'dist', 'cli.js');
+const require = createRequire(import.meta.url);
+const acpx = path.join(path.dirname(require.resolve('acpx/package.json')), 'dist', 'cli.js');
 const echoAgent = new URL('../../fixtures/echo-agent.mjs', import.meta.url).pathname;
 
 interface Outcome {

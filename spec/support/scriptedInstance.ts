@@ -19,7 +19,7 @@ export interface ScriptedAgent {
 }
 
 /** A vault or an environment: a name for an id. */
-export interface Named {
+interface Named {
   readonly id: string;
   readonly name: string;
 }

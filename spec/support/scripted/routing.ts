@@ -6,7 +6,7 @@ import type { Exchange, RecordedRequest } from './exchange.ts';
 import type { ScriptedTurn } from './turn.ts';
 
 /** Makes the turn of a prompt that is accepted, and has its script played. */
-export type AcceptPrompt = (request: RecordedRequest, conversation: ScriptedConversation) => ScriptedTurn;
+type AcceptPrompt = (request: RecordedRequest, conversation: ScriptedConversation) => ScriptedTurn;
 
 /** What becomes of prompts. */
 export interface PromptRules {
