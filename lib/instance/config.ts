@@ -60,13 +60,13 @@ export interface InstanceConfig {
 }
 
 /** From the loudest to the quietest. */
-export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
+type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 
 /** What a caller sets; the rest has defaults. */
 export type InstanceOptions = Partial<InstanceConfig>;
 
 /** Where `fountain serve` listens when nothing is said. */
-export const defaultPort = 4100;
+const defaultPort = 4100;
 
 const minute = 60;
 const hour = 3600;

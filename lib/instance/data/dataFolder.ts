@@ -7,7 +7,7 @@ import { isJsonObject } from '../../protocol/jsonrpc.ts';
 import { InstanceError } from '../instanceError.ts';
 
 /** What a running server says about itself in its data folder. */
-export interface InstanceRecord {
+interface InstanceRecord {
   readonly pid: number;
   readonly base_url: string;
   readonly started_at: string;

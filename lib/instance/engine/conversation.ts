@@ -1,12 +1,13 @@
 import type { JsonObject } from '../../protocol/jsonrpc.ts';
 import { ConversationLog } from '../log/conversationLog.ts';
 import { Redactor } from '../log/redactor.ts';
-import { Refusal } from '../refusal.ts';
-import type { ConversationRow, ConversationStatus } from '../store/rows.ts';
+import type { ConversationRow } from '../store/rows.ts';
 import { remove } from '../store/store.ts';
 import type { Write } from '../store/store.ts';
 import type { EngineContext } from './context.ts';
 import { ConversationRecord } from './conversationRecord.ts';
+import { atCapacity, nothingToStop, over, parked, preparing, promptRefusal, ready } from './conversationState.ts';
+import type { Cause, Preparing, State } from './conversationState.ts';
 import { HarnessHost } from './harnessHost.ts';
 import type { ModelEvent } from './harnessHost.ts';
 import { harnessOutput } from './harnessOutput.ts';
@@ -17,35 +18,9 @@ import type { Submission } from './prompt.ts';
 import type { Sandbox, SandboxEnd, SandboxMember } from './sandbox.ts';
 import type { Sandboxes } from './sandboxes.ts';
 import { runTurn } from './turnRun.ts';
+import { acceptedWrites, endWrites, heldEndWrites, startWrites } from './turnWrites.ts';
 import { wake } from './wake.ts';
 import type { WakePlan } from './wake.ts';
-
-/**
- * Where a conversation stands in this process:
- * parked (no machine; the next prompt wakes it), preparing (its machine is made or resumed, and one prompt may wait for
- * that), ready (the next prompt runs at once), in a turn, or over.
- */
-type State = { readonly name: 'parked' | 'ready' | 'over' } | Preparing | { readonly name: 'turn'; readonly turn: OpenTurn };
-
-interface Preparing {
-  readonly name: 'preparing';
-  readonly abort: AbortController;
-  /** The prompt that waits. */
-  held: OpenTurn | null;
-  /** Whether a prompt waits, or is just being accepted. */
-  claimed: boolean;
-}
-
-const parked: State = { name: 'parked' };
-const ready: State = { name: 'ready' };
-const over: State = { name: 'over' };
-
-/** What ends something from outside: the events that say why, and what becomes of the conversation. */
-interface Cause {
-  readonly writes: readonly Write[];
-  readonly state: State;
-  readonly status: ConversationStatus;
-}
 
 /** What a conversation asks of its engine. */
 export interface ConversationHost {
@@ -116,9 +91,9 @@ export class Conversation implements SandboxMember {
   /** Makes the machine of a conversation that was just stored, with the prompt that came along. */
   async begin(plan: WakePlan, submission: Submission | null): Promise<void> {
     const held = submission === null ? null : new OpenTurn(this.#record.row, submission, 'pending');
-    const state: Preparing = { name: 'preparing', abort: new AbortController(), held, claimed: held !== null };
+    const state = preparing(held);
     this.#state = state;
-    if (held !== null) await this.#record.commit(this.#accepted(held));
+    if (held !== null) await this.#record.commit(acceptedWrites(this.#record, held));
     this.#preparation = this.#prepare(state, plan).catch(this.#host.context.onFailure);
   }
 
@@ -131,8 +106,8 @@ export class Conversation implements SandboxMember {
    */
   async prompt(submission: Submission): Promise<void> {
     const state = this.#state;
-    if (state.name === 'over') throw new Refusal(410, 'conversation_terminated', { message: 'this conversation is over; start a new one' });
-    if (state.name === 'turn' || (state.name === 'preparing' && state.claimed)) throw busy();
+    const refusal = promptRefusal(state);
+    if (refusal !== null) throw refusal;
     if (state.name === 'parked') await this.#wake(submission);
     else if (state.name === 'preparing') await this.#hold(state, submission);
     else if (this.#sandbox?.isTakenFor(this) === true) throw atCapacity();
@@ -154,8 +129,7 @@ export class Conversation implements SandboxMember {
       state.claimed = false;
       await this.#endHeld(held, interrupted, []);
     } else if (state.name === 'turn') await this.#interruptTurn(state.turn);
-    else if (this.#harness.isRunning) throw new Refusal(409, 'no_turn_running', { message: 'no turn is running in this conversation' });
-    else throw new Refusal(409, 'not_running', { message: 'nothing is running in this conversation' });
+    else throw nothingToStop(this.#harness.isRunning);
   }
 
   /**
@@ -230,13 +204,13 @@ export class Conversation implements SandboxMember {
   }
 
   async #wake(submission: Submission): Promise<void> {
-    const state: Preparing = { name: 'preparing', abort: new AbortController(), held: null, claimed: true };
+    const state = preparing(null, true);
     this.#state = state;
     try {
       const plan = await this.#host.wakePlan(this.#record.row);
       state.held = new OpenTurn(this.#record.row, submission, 'pending');
       const moved = plan.sandbox === this.#sandbox ? [] : [this.#record.change({ sandbox_id: plan.sandbox.row.id })];
-      await this.#record.commit([...plan.writes, ...moved, ...this.#accepted(state.held)]);
+      await this.#record.commit([...plan.writes, ...moved, ...acceptedWrites(this.#record, state.held)]);
       this.#preparation = this.#prepare(state, plan).catch(this.#host.context.onFailure);
     } catch (error) {
       if (this.#isAt(state)) this.#state = parked;
@@ -247,7 +221,7 @@ export class Conversation implements SandboxMember {
   async #hold(state: Preparing, submission: Submission): Promise<void> {
     state.claimed = true;
     state.held = new OpenTurn(this.#record.row, submission, 'pending');
-    await this.#record.commit(this.#accepted(state.held));
+    await this.#record.commit(acceptedWrites(this.#record, state.held));
   }
 
   async #prepare(state: Preparing, plan: WakePlan): Promise<void> {
@@ -274,13 +248,10 @@ export class Conversation implements SandboxMember {
   }
 
   async #startTurn(turn: OpenTurn): Promise<void> {
-    const { row, log } = this.#record;
     this.#state = { name: 'turn', turn };
     this.#sandbox?.touch();
-    const mode = row.runtime_session_id === null ? 'run' : 'continue';
-    const rows = turn.row.status === 'running' ? this.#accepted(turn) : [turn.starts()];
     try {
-      await this.#record.commit([...rows, this.#record.change({ status: 'running' }), log.stage('turn', 'started', turn.startMetadata(mode), turn.row.id)]);
+      await this.#record.commit(startWrites(this.#record, turn));
     } catch (error) {
       // Nothing of the turn was stored; the conversation must not be busy with it for ever.
       turn.hasEnded = true;
@@ -313,37 +284,19 @@ export class Conversation implements SandboxMember {
     await turn.finished;
   }
 
-  /**
-   * Publishes the terminal event of a turn; the only place that does for one that was started.
-   *
-   * Before it come what was held back, the end of every open request, and what ended the turn from outside.
-   */
+  /** Publishes the terminal event of a turn; the only place that does for one that was started. */
   #endTurn(turn: OpenTurn, ending: TurnEnding, cause: Cause = { writes: [], state: ready, status: 'idle' }): Promise<void> {
     if (turn.hasEnded) return turn.finished;
     turn.hasEnded = true;
-    const { id } = turn.row;
-    const { log } = this.#record;
-    const writes = [
-      ...log.drain({ stage: 'turn', turnId: id }),
-      ...this.#requests.endAll(),
-      ...cause.writes,
-      turn.ends(ending),
-      this.#record.change({ status: cause.status, ...this.#record.usageWith(ending.usage) }),
-      log.stage('turn', ending.state, { ...turn.identity, ...ending.metadata }, id),
-    ];
+    const writes = endWrites(this.#record, this.#requests, turn, ending, cause.writes, cause.status);
     this.#state = cause.state;
     this.#sandbox?.touch();
     return this.#record.commit(writes).finally(turn.finish);
   }
 
-  /** Publishes the end of an accepted prompt that never ran. A failure before the start has no turn number. */
-  async #endHeld(turn: OpenTurn, ending: TurnEnding, before: readonly Write[]): Promise<void> {
-    const { id } = turn.row;
-    const { log } = this.#record;
-    const isFailure = ending.state === 'failed';
-    const started = isFailure ? [] : [log.stage('turn', 'started', turn.startMetadata('run'), id)];
-    const identity = isFailure ? { turn_id: id } : turn.identity;
-    await this.#record.commit([...started, ...before, turn.ends(ending), log.stage('turn', ending.state, { ...identity, ...ending.metadata }, id)]);
+  /** Publishes the end of an accepted prompt that never ran. */
+  async #endHeld(turn: OpenTurn, ending: TurnEnding, causes: readonly Write[]): Promise<void> {
+    await this.#record.commit(heldEndWrites(this.#record, turn, ending, causes));
     turn.finish();
   }
 
@@ -358,12 +311,6 @@ export class Conversation implements SandboxMember {
     else await this.#record.commit(writes);
   }
 
-  /** Returns the writes of a prompt that was accepted. */
-  #accepted(turn: OpenTurn): Write[] {
-    const { turn_number: count, prompt } = turn.row;
-    return [...turn.inserts(), this.#record.change({ turn_count: count, ...(count === 1 ? { first_prompt: prompt } : {}) })];
-  }
-
   #currentTurn(): OpenTurn | null {
     return this.#state.name === 'turn' ? this.#state.turn : null;
   }
@@ -372,12 +319,4 @@ export class Conversation implements SandboxMember {
   #isAt(state: State): boolean {
     return this.#state === state;
   }
-}
-
-function busy(): Refusal {
-  return new Refusal(400, 'conversation_busy', { message: 'a turn is running in this conversation; wait for its end or interrupt it' });
-}
-
-function atCapacity(): Refusal {
-  return new Refusal(409, 'sandbox_at_capacity', { message: 'another conversation is running a turn on this sandbox' });
 }

@@ -6,7 +6,7 @@ import type { EngineContext } from './context.ts';
 import { Conversation } from './conversation.ts';
 import type { ConversationHost } from './conversation.ts';
 import { Launches } from './launch.ts';
-import type { Launched, Launcher, LaunchRequest } from './launch.ts';
+import type { Launched, Launcher, LaunchRequest } from './launchRequest.ts';
 import { recover } from './recovery.ts';
 import type { Sandbox } from './sandbox.ts';
 import { Sandboxes } from './sandboxes.ts';

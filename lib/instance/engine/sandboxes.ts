@@ -68,11 +68,6 @@ export class Sandboxes {
     return row === undefined ? undefined : this.load(row.id);
   }
 
-  /** Forgets a machine that was never written. */
-  forget(sandbox: Sandbox): void {
-    this.#loaded.delete(sandbox.row.id);
-  }
-
   /** Whether other conversations go on on a machine when this one leaves it. */
   async isShared(sandbox: Sandbox, conversationId: string): Promise<boolean> {
     const open = await this.#context.store.find('conversations', { sandbox_id: sandbox.row.id, status: ['pending', 'running', 'idle'] });

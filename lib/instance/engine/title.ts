@@ -4,7 +4,7 @@ import { invalid } from '../refusal.ts';
 import type { ConversationRow } from '../store/rows.ts';
 
 /** The channel whose conversations are teammates: their titles are names. */
-export const teamChannel = 'fountain:team';
+const teamChannel = 'fountain:team';
 
 /** A title and who gave it. */
 export type Titled = Pick<ConversationRow, 'title' | 'title_source'>;

@@ -21,7 +21,7 @@ export function sendError(error: unknown, reply: FastifyReply, onFault: (error: 
 }
 
 /** Returns the refusal that an error comes to; one that nobody foresaw says nothing about itself. */
-export function asRefusal(error: unknown): Refusal {
+function asRefusal(error: unknown): Refusal {
   if (error instanceof Refusal) return error;
   if (error instanceof UniqueViolation) return invalid({ name: ['has already been taken'] });
   const { validation, statusCode, message } = error as Partial<FastifyError>;

@@ -35,7 +35,7 @@ export function checkOrigin(request: FastifyRequest, reply: FastifyReply, { cors
 }
 
 /** Returns the headers that let a page of an allowed origin read the answer. */
-export function corsHeaders(origin: string): Record<string, string> {
+function corsHeaders(origin: string): Record<string, string> {
   return {
     'access-control-allow-origin': origin,
     vary: 'origin',

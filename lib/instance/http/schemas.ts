@@ -17,7 +17,7 @@ const policy: Schema = { type: 'object', additionalProperties: verdict };
 const sandboxMode: Schema = { type: 'string', enum: ['ephemeral', 'persistent'] };
 
 /** Returns a schema that also takes null. */
-export function nullable(schema: Schema): Schema {
+function nullable(schema: Schema): Schema {
   return { anyOf: [schema, { type: 'null' }] };
 }
 

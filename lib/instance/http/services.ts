@@ -26,7 +26,7 @@ export interface Caller {
 }
 
 /** What a route asks of its caller: nothing at all, a full-scope key, or any key by default. */
-export type Access = 'public' | 'full';
+type Access = 'public' | 'full';
 
 declare module 'fastify' {
   interface FastifyRequest {

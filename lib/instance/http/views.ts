@@ -8,7 +8,7 @@ import type { StoredEvent } from '../store/store.ts';
 export const localProvider = 'local';
 
 /** Whether a runtime speaks ACP here: all do, the fixture only while it is enabled. */
-export function speaksAcp(runtime: string, { config }: Pick<EngineContext, 'config'>): boolean {
+function speaksAcp(runtime: string, { config }: Pick<EngineContext, 'config'>): boolean {
   return runtime === fixtureRuntime ? fixtureSwitches(config.env).isEnabled : publicRuntimes.includes(runtime);
 }
 

@@ -72,7 +72,7 @@ export interface VaultRow {
 }
 
 /** A repository that is cloned into a sandbox. */
-export interface Repository {
+interface Repository {
   readonly url: string;
   readonly mount_path: string;
 }
@@ -128,7 +128,7 @@ export interface SandboxRow {
 export type ConversationStatus = 'pending' | 'running' | 'idle' | 'failed' | 'terminated';
 
 /** Who named a conversation; null with a title: nobody knows. */
-export type TitleSource = 'explicit' | 'harness' | null;
+type TitleSource = 'explicit' | 'harness' | null;
 
 /** A conversation: the durable unit of transcript, turns and status. */
 export interface ConversationRow {
@@ -192,7 +192,7 @@ export interface TurnRow {
 }
 
 /** One image of a prompt. */
-export interface ImageRow {
+interface ImageRow {
   readonly id: string;
   readonly turn_id: string;
   readonly position: number;
@@ -201,7 +201,7 @@ export interface ImageRow {
 }
 
 /** A process group that the server started, so that a later start can end it. */
-export interface ProcessRow {
+interface ProcessRow {
   readonly id: string;
   readonly sandbox_id: string;
   /** Process id of the group's leader, which is the group's id. */

@@ -78,20 +78,20 @@ export interface StoredEvent extends NewEvent {
 export type Write = EventWrite | { [T in TableName]: InsertWrite<T> | UpdateWrite<T> | RemoveWrite<T> }[TableName];
 
 /** A new event of a conversation's log. Its bytes and time are added to the conversation where it is output. */
-export interface EventWrite {
+interface EventWrite {
   readonly kind: 'event';
   readonly event: NewEvent;
 }
 
 /** A new row. */
-export interface InsertWrite<T extends TableName> {
+interface InsertWrite<T extends TableName> {
   readonly kind: 'insert';
   readonly table: T;
   readonly row: Tables[T];
 }
 
 /** New values for columns of one row; nothing happens where there is no such row. */
-export interface UpdateWrite<T extends TableName> {
+interface UpdateWrite<T extends TableName> {
   readonly kind: 'update';
   readonly table: T;
   readonly id: string;
@@ -99,7 +99,7 @@ export interface UpdateWrite<T extends TableName> {
 }
 
 /** The end of every row that matches, and of what belongs to it. */
-export interface RemoveWrite<T extends TableName> {
+interface RemoveWrite<T extends TableName> {
   readonly kind: 'remove';
   readonly table: T;
   readonly where: Where<T>;

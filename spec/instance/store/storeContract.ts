@@ -32,7 +32,7 @@ export function conversationRow(agent: AgentRow): ConversationRow {
 }
 
 /** Returns a turn's row. */
-export function turnRow(conversationId: string, turnNumber = 1): TurnRow {
+function turnRow(conversationId: string, turnNumber = 1): TurnRow {
   return {
     id: randomUUID(), conversation_id: conversationId, turn_number: turnNumber, status: 'running', prompt: 'p', image_count: 0, exit_code: null, usage: null,
     client_request_id: null, started_at: time, ended_at: null, inserted_at: time,

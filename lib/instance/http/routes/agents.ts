@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
-import { configurationOf } from '../../engine/launch.ts';
+import { configurationOf } from '../../engine/launchRequest.ts';
 import { insufficientScope, invalid } from '../../refusal.ts';
 import type { AgentRow } from '../../store/rows.ts';
 import { insert, remove, update } from '../../store/store.ts';

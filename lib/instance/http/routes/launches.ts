@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import type { SandboxMode } from '../../../protocol/fountain.ts';
-import type { LaunchRequest } from '../../engine/launch.ts';
+import type { LaunchRequest } from '../../engine/launchRequest.ts';
 import { checkedClientRequestId, checkedImages } from '../../engine/prompt.ts';
 import type { Submission } from '../../engine/prompt.ts';
 import { invalid, Refusal } from '../../refusal.ts';
