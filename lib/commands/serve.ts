@@ -61,6 +61,9 @@ export class ServeCommand extends Command {
     this.#say(`a Fountain instance listens on ${instance.baseUrl}`);
     this.#say(`its data is in ${instance.dataDir}; sandboxes are isolated by ${instance.isolation}`);
     this.#say(`point a client at it: FOUNTAIN_BASE_URL=${instance.baseUrl} FOUNTAIN_API_KEY=$(cat ${path.join(instance.dataDir, 'key')}) fountain acp --agent demo`);
+    if (!/^http:\/\/(127\.|\[::1\]|localhost)/.test(instance.baseUrl) || ['0.0.0.0', '::'].includes(this.host ?? '')) {
+      this.#say('it can be reached from other machines, without encryption: whoever has its key can run programs here');
+    }
     endOnSignals(instance);
     await instance.closed;
     return 0;

@@ -73,7 +73,7 @@ async function start(config: InstanceConfig, folder: DataFolder): Promise<Instan
 async function startOn(config: InstanceConfig, folder: DataFolder, store: Store): Promise<Instance> {
   let baseUrl = '';
   const changes = changeFeed();
-  const onFailure = (error: unknown): void => config.log('error', `a write failed: ${wordsOf(error)}`);
+  const onFailure = failureLog(config);
   const context: EngineContext = {
     config,
     store,
@@ -193,6 +193,19 @@ function exitWhenIdle({ idleExitSeconds, log }: InstanceConfig, idleMs: () => nu
     void close();
   }, Math.min(1000, idleExitSeconds * 250));
   return () => clearInterval(timer);
+}
+
+/** A fault that comes with every piece of output is said once a second. */
+function failureLog({ log }: InstanceConfig): (error: unknown) => void {
+  let last = '';
+  let at = 0;
+  return (error) => {
+    const words = wordsOf(error);
+    if (words === last && Date.now() - at < 1000) return;
+    last = words;
+    at = Date.now();
+    log('error', `something failed that nobody waits for: ${words}`);
+  };
 }
 
 function changeFeed(): ChangeFeed & { notify(accountId: string): void } {

@@ -78,6 +78,11 @@ export class Conversation implements SandboxMember {
     return this.#state.name === 'turn';
   }
 
+  /** Whether it has ended for good. */
+  get isOver(): boolean {
+    return this.#state.name === 'over';
+  }
+
   /** Whether anything is going on that an end of the server would cut short. */
   get isBusy(): boolean {
     return this.#state.name === 'turn' || this.#state.name === 'preparing';
@@ -234,6 +239,8 @@ export class Conversation implements SandboxMember {
     else {
       await this.#endBy(failedFor(`the sandbox never started: ${outcome.reason}`), { writes: outcome.writes, state: over, status: 'failed' });
       await this.#host.sandboxes.clear(plan.sandbox);
+      this.#record.report('warn', `the sandbox never started: ${outcome.reason}`);
+      this.#host.forget(this);
     }
   }
 
@@ -291,6 +298,7 @@ export class Conversation implements SandboxMember {
     const writes = endWrites(this.#record, this.#requests, turn, ending, cause.writes, cause.status);
     this.#state = cause.state;
     this.#sandbox?.touch();
+    if (typeof ending.metadata['reason'] === 'string') this.#record.report('info', `a turn failed: ${ending.metadata['reason']}`);
     return this.#record.commit(writes).finally(turn.finish);
   }
 

@@ -56,6 +56,11 @@ export class ConversationRecord {
     if (writes.length > 0) this.log.commit(writes).catch(this.context.onFailure);
   }
 
+  /** Says something about the conversation in the server's own output, without its secrets. */
+  report(level: 'info' | 'warn', words: string): void {
+    this.context.config.log(level, `conversation ${this.#row.id}: ${this.log.redactor.text(words)}`);
+  }
+
   /** Returns the conversation's variables, whose values are kept out of its log from now on. */
   async variables(turnId: string | null): Promise<Variables> {
     const variables = await variablesOf(this.context.store, this.context.box, this.#row);

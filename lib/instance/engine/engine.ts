@@ -67,7 +67,8 @@ export class Engine {
     const sandbox = row.sandbox_id === null ? undefined : await this.sandboxes.load(row.sandbox_id);
     // Another call may have been faster while this one waited.
     const conversation = this.#conversations.get(id) ?? new Conversation(this.#host, row, sandbox ?? null);
-    this.#conversations.set(id, conversation);
+    // One that is over has nothing going on that two objects could disagree about.
+    if (!conversation.isOver) this.#conversations.set(id, conversation);
     return conversation;
   }
 

@@ -24,6 +24,7 @@ export async function recover(context: EngineContext): Promise<readonly Conversa
   await endStaleProcesses(store);
   const turns = await store.find('turns', { status: ['pending', 'running'] });
   for (const turn of turns) await failTurn(context, turn);
+  if (turns.length > 0) context.config.log('warn', `an earlier run ended in the middle of ${turns.length} turns; they are marked as failed`);
   const ready = await store.find('sandboxes', { status: 'ready' });
   const stuck = await store.find('conversations', { status: 'running' });
   const pending = await store.find('conversations', { status: 'pending' });

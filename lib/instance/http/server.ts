@@ -56,6 +56,10 @@ export function httpServer(services: Services): FastifyInstance {
     if (isStream !== true) checkAccept(request);
     if (access !== 'public') request.caller = await authenticate(request, keys, access === 'full');
   });
+  app.addHook('onResponse', (request, reply, done) => {
+    config.log('debug', `${request.method} ${request.url.split('?')[0] ?? ''} ${reply.statusCode} ${Math.round(reply.elapsedTime)} ms`);
+    done();
+  });
   app.options('/*', { config: { access: 'public' } }, (_request, reply) => reply.code(204).send());
   for (const add of groups) add(app, services);
   catalogRoutes(app, services, () => openapiDocument(routes, schemas, services.version));

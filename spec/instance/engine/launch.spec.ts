@@ -127,6 +127,21 @@ describe('Launches', () => {
     expect((await launch(test, { agent_id: agentId })).status).to.equal(201);
   });
 
+  it('should keep to the quota when launches race', async () => {
+    const test = await TestInstance.start({ sandboxQuota: 3 });
+    const agentId = await test.agent();
+    const answers = await Promise.all(Array.from({ length: 10 }, () => launch(test, { agent_id: agentId })));
+    expect(answers.map(({ status }) => status).sort()).to.deep.equal([201, 201, 201, ...Array<number>(7).fill(429)]);
+  });
+
+  it('should land all racing first launches on one persistent machine, or ask them to come back', async () => {
+    const test = await TestInstance.start();
+    const agentId = await test.agent({ sandbox_mode: 'persistent' });
+    const answers = await Promise.all(Array.from({ length: 5 }, () => launch(test, { agent_id: agentId })));
+    expect(answers.map(({ status }) => status).filter((status) => status !== 201 && status !== 503)).to.deep.equal([]);
+    expect((await test.get('/api/sandboxes')).list).to.have.length(1);
+  });
+
   it("should not see another account's resources", async () => {
     const test = await TestInstance.start({ accounts: [other] });
     const agentId = await test.agent();
