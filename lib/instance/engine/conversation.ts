@@ -298,7 +298,7 @@ export class Conversation implements SandboxMember {
     const writes = endWrites(this.#record, this.#requests, turn, ending, cause.writes, cause.status);
     this.#state = cause.state;
     this.#sandbox?.touch();
-    if (typeof ending.metadata['reason'] === 'string') this.#record.report('info', `a turn failed: ${ending.metadata['reason']}`);
+    if (typeof ending.metadata['reason'] === 'string') this.#record.report('debug', `a turn failed: ${ending.metadata['reason']}`);
     return this.#record.commit(writes).finally(turn.finish);
   }
 

@@ -57,7 +57,7 @@ export class ConversationRecord {
   }
 
   /** Says something about the conversation in the server's own output, without its secrets. */
-  report(level: 'info' | 'warn', words: string): void {
+  report(level: 'debug' | 'warn', words: string): void {
     this.context.config.log(level, `conversation ${this.#row.id}: ${this.log.redactor.text(words)}`);
   }
 

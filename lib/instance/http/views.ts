@@ -43,13 +43,14 @@ export function sandboxView(row: SandboxRow): JsonObject {
  */
 export function conversationView(row: ConversationRow, sandbox: SandboxRow | undefined, pending: readonly JsonObject[], context: EngineContext): JsonObject {
   const lastActiveAt = row.last_output_at ?? row.inserted_at;
+  const isUnread = row.last_read_at === null || withFraction(lastActiveAt) > withFraction(row.last_read_at);
   return {
     id: row.id, title: row.title, first_prompt: row.first_prompt, status: row.status, agent_id: row.agent_id, vault_id: row.vault_id,
     environment_id: row.environment_id, model: row.agent.model, labels: row.labels, sandbox_api_access: row.sandbox_api_access,
     permission_policy: row.permission_policy, runtime: row.agent.runtime, acp: speaksAcp(row.agent.runtime, context),
     runtime_session_id: row.runtime_session_id, sandbox_id: row.sandbox_id, sandbox: sandbox === undefined ? null : sandboxView(sandbox),
     source: row.source, parent_conversation_id: row.parent_conversation_id, channel_id: row.channel_id, turn_count: row.turn_count,
-    last_active_at: lastActiveAt, last_read_at: row.last_read_at, unread: row.last_read_at === null || lastActiveAt > row.last_read_at,
+    last_active_at: seconds(lastActiveAt), last_read_at: row.last_read_at === null ? null : seconds(row.last_read_at), unread: isUnread,
     usage_total: { input: row.usage_input, output: row.usage_output }, pending_requests: pending, inserted_at: row.inserted_at, updated_at: row.updated_at,
   };
 }
@@ -63,6 +64,15 @@ export function turnView(row: TurnRow): JsonObject {
 export function eventView(event: StoredEvent): JsonObject {
   const { id, kind, stream, data, stage, state, durationMs, turnId, ts } = event;
   return { id, kind, stream, data, stage, state, duration_ms: durationMs, turn_id: turnId, ts };
+}
+
+/** What is read in the second in which it was said is read: the fractions decide, and are not shown. */
+function withFraction(time: string): string {
+  return time.includes('.') ? time : time.replace('Z', '.000000Z');
+}
+
+function seconds(time: string): string {
+  return time.replace(/\.\d+Z$/, 'Z');
 }
 
 function without<T extends object>(row: T, name: keyof T): JsonObject {

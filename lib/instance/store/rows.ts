@@ -159,6 +159,7 @@ export interface ConversationRow {
   readonly output_bytes: number;
   /** Time of the newest output event, with microseconds; kept by the store. */
   readonly last_output_at: string | null;
+  /** With microseconds. */
   readonly last_read_at: string | null;
   readonly inserted_at: string;
   readonly updated_at: string;

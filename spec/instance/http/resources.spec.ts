@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import type { JsonObject } from '../../../lib/protocol/jsonrpc.ts';
 import { cleanUp, TestInstance } from '../support/testInstance.ts';
-import { until } from '../support/until.ts';
 
 describe('the resources of an instance', () => {
   afterEach(cleanUp);
@@ -121,10 +120,10 @@ describe('the resources of an instance', () => {
     const id = await test.conversation();
     expect(await test.show(id)).to.include({ unread: true });
     await test.turn(id, 'x');
-    await until(async () => {
-      await test.post(`/api/conversations/${id}/read`);
-      return (await test.show(id))['unread'] === false;
-    }, 'the conversation to be read', 5000);
+    expect((await test.post(`/api/conversations/${id}/read`)).status).to.equal(204);
+    expect(await test.show(id)).to.include({ unread: false });
+    await test.turn(id, 'y');
+    expect(await test.show(id)).to.include({ unread: true });
   });
 
   it('should page events with a cursor', async () => {

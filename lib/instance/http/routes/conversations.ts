@@ -3,7 +3,7 @@ import { explicitTitle } from '../../engine/title.ts';
 import { invalid, Refusal } from '../../refusal.ts';
 import type { ConversationRow, ConversationStatus } from '../../store/rows.ts';
 import type { Where } from '../../store/store.ts';
-import { rowTime } from '../../time.ts';
+import { eventTime } from '../../time.ts';
 import { conversationOf, liveConversation, viewOf } from '../conversationOf.ts';
 import { family } from '../family.ts';
 import { owned } from '../owned.ts';
@@ -70,7 +70,7 @@ export function conversationRoutes(app: FastifyInstance, services: Services): vo
   );
 
   app.post<ById>('/api/conversations/:id/read', { schema: { summary: 'Mark as read', ...done } }, async (request, reply) => {
-    await (await liveConversation(services, request.params.id, request.caller)).markRead(rowTime());
+    await (await liveConversation(services, request.params.id, request.caller)).markRead(eventTime());
     return reply.code(204).send();
   });
 
