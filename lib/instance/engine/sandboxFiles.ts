@@ -6,6 +6,7 @@ import { redacted } from '../log/redactor.ts';
 import type { Redactor } from '../log/redactor.ts';
 import { Refusal } from '../refusal.ts';
 import { runCommand } from './commandRun.ts';
+import type { Isolation } from './context.ts';
 import { homeAlias } from './sandboxFolder.ts';
 import type { SandboxFolder } from './sandboxFolder.ts';
 
@@ -13,6 +14,7 @@ import type { SandboxFolder } from './sandboxFolder.ts';
 export interface SandboxView {
   readonly folder: SandboxFolder;
   readonly redactor: Redactor;
+  readonly isolation: Isolation;
 }
 
 const maxEntries = 2000;
@@ -74,28 +76,30 @@ export async function readSandboxFile(view: SandboxView, given: string, limit: n
 /**
  * Returns what git says about the working tree in a folder: the difference to the last commit, or the state of each file.
  *
- * Nothing that a repository configures is run.
+ * What a repository configures to be run is switched off, as far as git can do that.
  *
  * Errors: Refusal as in the contract.
  */
 export async function workingTree(view: SandboxView, kind: 'diff' | 'git-status', given: string): Promise<JsonObject> {
   const cwd = await located(view, given);
   const args = kind === 'diff' ? ['diff', '--no-color', '--no-ext-diff', '--no-textconv', 'HEAD'] : ['status', '--porcelain=v1', '--branch'];
-  const { exitCode, output } = await git(cwd, args);
+  const { exitCode, output } = await git(view, cwd, args);
   if (exitCode !== 0) throw new Refusal(422, 'sandbox_command_failed', { message: 'git failed', fields: { exit_code: exitCode, output: clean(view, output.slice(0, 4000)) } });
   const truncated = output.length >= maxBytes;
   const member = kind === 'diff' ? 'diff' : 'status';
   return { path: given === '' ? homeAlias : given, [member]: clean(view, output), truncated };
 }
 
-async function git(cwd: string, args: readonly string[]): Promise<{ exitCode: number; output: string }> {
+/** Runs in the sandbox's own isolation: a repository can name programs that git runs, and not all of them can be ruled out. */
+async function git({ folder, isolation }: SandboxView, cwd: string, args: readonly string[]): Promise<{ exitCode: number; output: string }> {
   let output = '';
   const onOutput = (_stream: string, text: string): void => {
     if (output.length < maxBytes) output = `${output}${text}`.slice(0, maxBytes);
   };
   const harmless = ['-c', 'core.fsmonitor=false', '-c', 'core.hooksPath=/dev/null', '-c', 'core.pager=cat', '-c', 'safe.directory=*'];
   const env = { PATH: process.env['PATH'] ?? '', GIT_CONFIG_NOSYSTEM: '1', GIT_CONFIG_GLOBAL: '/dev/null', GIT_OPTIONAL_LOCKS: '0', GIT_CEILING_DIRECTORIES: path.dirname(cwd) };
-  const exitCode = await runCommand({ command: 'git', args: [...harmless, ...args], env, cwd, signal: AbortSignal.timeout(gitMs), onOutput });
+  const command = isolation.wrap({ command: 'git', args: [...harmless, '-C', cwd, ...args], env }, folder, false);
+  const exitCode = await runCommand({ ...command, cwd, signal: AbortSignal.timeout(gitMs), onOutput });
   return { exitCode, output };
 }
 

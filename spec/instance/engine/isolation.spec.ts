@@ -54,6 +54,23 @@ describe('detectIsolation', () => {
       expect(existsSync(home)).to.equal(false);
     });
 
+    it('should keep what a repository makes git run inside of the sandbox', async () => {
+      const test = await TestInstance.start({ isolation: 'auto' });
+      const outside = path.join(await temporaryFolder(), 'escaped');
+      const script = [
+        'git init -q .', 'echo "* filter=x" > .gitattributes', 'echo one > a', 'git add .', 'git -c user.name=a -c user.email=a@b commit -qm x',
+        `git config filter.x.clean "touch ran; touch ${outside}; cat"`, 'sleep 1', 'echo two > a',
+      ].join('\n');
+      const environment = await test.post('/api/environments', { name: 'git', setup_script: script });
+      const id = await test.conversation({ agent_id: await test.agent({ environment_id: environment.data['id'] }) });
+      await test.event(id, 'provision/done');
+      const sandboxId = String((await test.show(id))['sandbox_id']);
+      const { data, body } = await test.get(`/api/sandboxes/${sandboxId}/diff`);
+      expect(data['diff'], JSON.stringify(body)).to.include('+two');
+      expect(existsSync(outside)).to.equal(false);
+      expect(existsSync(path.join(test.instance.dataDir, 'sandboxes', sandboxId, 'home', 'ran')), 'git ran it at all').to.equal(true);
+    });
+
     it('should close the network of an environment that may reach nothing, and refuse what it cannot keep', async () => {
       const test = await TestInstance.start({ isolation: 'auto' });
       const closed = await test.post('/api/environments', { name: 'closed', networking_type: 'limited' });

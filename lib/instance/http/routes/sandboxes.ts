@@ -82,6 +82,6 @@ export function sandboxRoutes(app: FastifyInstance, services: Services): void {
       throw new Refusal(409, 'sandbox_not_ready', { message: `the sandbox is ${row.status}`, fields: { status: row.status } });
     }
     const { registered } = await variablesOf(store, context.box, { environment_id: row.environment_id, vault_id: row.vault_id, agent: null });
-    return { folder: sandboxFolder(context.config.dataDir, row.id), redactor: new Redactor(registered) };
+    return { folder: sandboxFolder(context.config.dataDir, row.id), redactor: new Redactor(registered), isolation: context.isolation };
   }
 }
