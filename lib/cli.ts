@@ -1,7 +1,5 @@
 import type { Readable, Writable } from 'node:stream';
-import { Builtins, Cli, type BaseContext } from 'clipanion';
-import { AcpCommand } from './commands/acp.ts';
-import { ServeCommand } from './commands/serve.ts';
+import { Builtins, Cli, UsageError, type BaseContext, type CommandClass } from 'clipanion';
 import { describe } from './protocol/errors.ts';
 import { version } from './version.ts';
 
@@ -17,38 +15,55 @@ export interface CliOptions {
 const usageExitCode = 2;
 
 /**
- * Runs the command that the arguments name.
+ * Runs the command that the arguments name, out of the given ones.
  *
  * What clipanion has to say goes to stdout only where it was asked for: the stdout of `fountain acp` is the protocol's.
  *
- * @returns The exit code; 2 for arguments that can't be understood, told in one line on stderr.
+ * @returns The command's exit code; 2 for arguments that can't be understood and 1 for a command that threw, each told
+ * in one line on stderr.
  */
-export async function runCli({ args, stdin, stdout, stderr }: CliOptions): Promise<number> {
-  const cli = new Cli({ binaryName: 'fountain', binaryLabel: 'fountain', binaryVersion: version });
-  for (const command of [Builtins.HelpCommand, Builtins.VersionCommand, AcpCommand, ServeCommand]) cli.register(command);
+export async function runCli(commands: readonly CommandClass[], { args, stdin, stdout, stderr }: CliOptions): Promise<number> {
+  const enableColors = 'isTTY' in stdout && stdout.isTTY === true && !process.env['NO_COLOR'];
+  const cli = new Cli({ binaryName: 'fountain', binaryLabel: 'fountain', binaryVersion: version, enableColors });
+  for (const command of [Builtins.VersionCommand, ...commands]) cli.register(command);
   const context: BaseContext = { env: process.env, stdin, stdout, stderr, colorDepth: 1 };
+  let fault: unknown;
   try {
-    const command = cli.process(globalFlagsLast(args), context);
-    if (command.help) {
-      stdout.write(cli.usage(command, { detailed: true }));
-      return 0;
-    }
-    return await command.validateAndExecute();
+    const command = cli.process([...args], context);
+    // Clipanion would show a fault on stdout, with the usage behind it.
+    command.catch = (error: unknown) => {
+      fault = error ?? new Error('an unknown fault');
+      return Promise.resolve();
+    };
+    const exitCode = await cli.run(command, context);
+    if (fault === undefined) return exitCode;
   } catch (error) {
-    stderr.write(`fountain: ${usageWords(error)}\n`);
+    stderr.write(`fountain: ${parseWords(error, args)}\n`);
     return usageExitCode;
   }
+  if (isUsageError(fault)) stderr.write(`fountain: ${usageWords(fault)}\n`);
+  else stderr.write(`fountain: ${firstLine(fault)}\n`);
+  return isUsageError(fault) ? usageExitCode : 1;
 }
 
-/** Flags of every command may stand before its name. */
-function globalFlagsLast(args: readonly string[]): string[] {
-  const [first = '', second, ...rest] = args;
-  if (first.startsWith('--profile=')) return [...args.slice(1), first];
-  return first === '--profile' && second !== undefined ? [...globalFlagsLast(rest), first, second] : [...args];
+function isUsageError(error: unknown): boolean {
+  return error instanceof UsageError;
 }
 
 /** Clipanion shows the usage behind its message; one line is enough, and names the way to more. */
 function usageWords(error: unknown): string {
-  const [line = ''] = describe(error).split('\n');
-  return `${line.trim().replace(/[.:]$/, '')}; see "fountain --help"`;
+  return `${firstLine(error).replace(/[.:]$/, '')}; see "fountain --help"`;
+}
+
+/** What clipanion says of a command that there is not goes on for lines, and names none. */
+function parseWords(error: unknown, args: readonly string[]): string {
+  const words = args.filter((argument) => !argument.startsWith('-')).slice(0, 2).join(' ');
+  if (error instanceof Error && error.name === 'UnknownSyntaxError' && /^Command not found/.test(error.message)) {
+    return `there is no command "${words}"; see "fountain --help"`;
+  }
+  return usageWords(error);
+}
+
+function firstLine(error: unknown): string {
+  return (describe(error).split('\n')[0] ?? '').trim();
 }

@@ -1,4 +1,6 @@
-import { runCli } from './cli.ts';
+import { callsAdapter, globalFlagsLast } from './arguments.ts';
+import { runCli, type CliOptions } from './cli.ts';
+import { AcpCommand } from './commands/acp.ts';
 import { describe } from './protocol/errors.ts';
 import { version } from './version.ts';
 
@@ -17,10 +19,17 @@ function onFault(error: unknown): void {
   exit(1);
 }
 
+async function start(options: CliOptions): Promise<number> {
+  if (callsAdapter(options.args)) return runCli([AcpCommand], options);
+  const { runAnyCommand } = await import('./commands/all.ts');
+  return runAnyCommand(options);
+}
+
 process.on('uncaughtException', onFault);
 process.on('unhandledRejection', onFault);
 // Whoever closed the other end of these has left; the pipeline knows what to do then.
 process.stdout.on('error', () => undefined);
 process.stderr.on('error', () => undefined);
 
-void runCli({ args: process.argv.slice(2), stdin: process.stdin, stdout: process.stdout, stderr: process.stderr }).then(exit, onFault);
+const { stdin, stdout, stderr } = process;
+void start({ args: globalFlagsLast(process.argv.slice(2)), stdin, stdout, stderr }).then(exit, onFault);
