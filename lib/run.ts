@@ -1,7 +1,7 @@
 import { fstatSync } from 'node:fs';
 import type { Readable, Writable } from 'node:stream';
 import { asyncScheduler, fromEvent, merge, switchMap, take, takeUntil, timer, type Observable } from 'rxjs';
-import { resolveCredentials } from './client/credentials.ts';
+import { faultOf, resolveCredentials } from './client/credentials.ts';
 import { instanceAt, type Target } from './client/instanceAt.ts';
 import type { AcpOptions } from './context.ts';
 import { localDataFolder } from './local/dataFolder.ts';
@@ -91,8 +91,11 @@ function remoteWorld({ profile, env }: RunOptions, log: Log): World {
   };
   return {
     target: () => {
-      const { key, where, baseUrl } = resolve();
-      return key === undefined ? Promise.reject(noCredentials(where)) : Promise.resolve({ key, where, baseUrl });
+      const credentials = resolve();
+      const { key, where, baseUrl } = credentials;
+      if (key === undefined) return Promise.reject(noCredentials(where));
+      const fault = faultOf(credentials);
+      return fault === undefined ? Promise.resolve({ key, where, baseUrl }) : Promise.reject(internalError(fault));
     },
     onGone: () => undefined,
     hasCredentials: () => resolve().key !== undefined,

@@ -3,6 +3,7 @@ import ky, { TimeoutError, type KyInstance, type Options } from 'ky';
 import { ApiError, httpErrorCode, httpErrorWords, isApiError } from '../protocol/apiError.ts';
 import type { Agent, Conversation, CreateConversation, PromptSubmission } from '../protocol/fountain.ts';
 import { isJsonObject, type JsonObject } from '../protocol/jsonrpc.ts';
+import { withoutSecrets } from '../protocol/secrets.ts';
 import { readAgent, readConversation, readData, readList } from './readers.ts';
 import { createTransport, networkError, type Transport } from './transport.ts';
 
@@ -94,6 +95,7 @@ export function createApi(options: ApiOptions): Api {
 
 class Client {
   readonly #root: string;
+  readonly #key: string;
   readonly #headers: Readonly<Record<string, string>>;
   readonly #transport: Transport;
   readonly #ky: KyInstance;
@@ -102,6 +104,7 @@ class Client {
     if (!URL.canParse(baseUrl) || !/^https?:\/\//i.test(baseUrl)) throw new ApiError(`"${baseUrl}" is no http or https URL`, { maybeDone: false });
     // Anything else could not be a header, and Node would say so with words of its own.
     if (!/^[\x21-\x7e]+$/.test(key)) throw new ApiError('the API key holds characters that no key has', { maybeDone: false });
+    this.#key = key;
     this.#root = `${baseUrl.replace(/\/+$/, '')}/api/`;
     this.#headers = { authorization: `Bearer ${key}`, 'user-agent': userAgent };
     this.#transport = createTransport(env);
@@ -144,7 +147,7 @@ class Client {
     const body = parse(text);
     if (status >= 300) {
       const words = location !== null && status < 400 ? redirectWords(status, location) : httpErrorWords(status, body) + plainWords(body, text);
-      throw new ApiError(words, { status, code: httpErrorCode(body), retryAfterMs: retryAfterMs(retryAfter), maybeDone: status >= 500 });
+      throw new ApiError(withoutSecrets(words, this.#key), { status, code: httpErrorCode(body), retryAfterMs: retryAfterMs(retryAfter), maybeDone: status >= 500 });
     }
     if (body === undefined && text !== '') {
       throw new ApiError(`http ${status}: the answer is not JSON; is this a Fountain instance, or a gateway's page before it?`, { status, maybeDone: true });

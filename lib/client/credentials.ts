@@ -11,6 +11,8 @@ export interface Credentials {
   readonly key: string | undefined;
   /** `<base url> (profile <name>)`. */
   readonly where: string;
+  /** What each value comes from, in words. */
+  readonly sources: { readonly baseUrl: string; readonly key: string | undefined };
   /** Words about the credentials file that its owner should read: it can't be read, or others can read it. */
   readonly warning: string | undefined;
 }
@@ -31,12 +33,40 @@ const noFile = { profiles: new Map() as Profiles, warning: undefined };
  */
 export function resolveCredentials(env: NodeJS.ProcessEnv, profileFlag: string | undefined): Credentials {
   const profile = first(profileFlag, env['FOUNTAIN_PROFILE']) ?? 'default';
-  const environmentKey = first(env['FOUNTAIN_API_KEY'], env['FOUNTAIN_TOKEN']);
-  const environmentUrl = first(env['FOUNTAIN_BASE_URL']);
+  const named = (...names: readonly string[]): Setting[] => names.map((name) => ({ value: first(env[name]), source: name }));
+  const environmentKey = firstSetting(named('FOUNTAIN_API_KEY', 'FOUNTAIN_TOKEN'));
+  const environmentUrl = firstSetting(named('FOUNTAIN_BASE_URL'));
   const { profiles, warning } = environmentKey && environmentUrl ? noFile : readFile();
-  const saved = profiles.get(profile);
-  const baseUrl = (first(environmentUrl, saved?.get('base_url')) ?? defaultBaseUrl).replace(/\/+$/, '');
-  return { baseUrl, profile, key: first(environmentKey, saved?.get('api_key')), where: `${shown(baseUrl)} (profile ${profile})`, warning };
+  const saved = (name: string): Setting => ({ value: first(profiles.get(profile)?.get(name)), source: `profile "${profile}" in ${credentialsFile()}` });
+  const key = environmentKey ?? firstSetting([saved('api_key')]);
+  const url = environmentUrl ?? firstSetting([saved('base_url')]) ?? { value: defaultBaseUrl, source: 'the default' };
+  // Slashes behind a host or path only: those of a scheme alone are part of what is wrong with it.
+  const baseUrl = url.value.replace(/(?<=[^:/])\/+$/, '');
+  return {
+    baseUrl,
+    profile,
+    key: key?.value,
+    where: `${shown(baseUrl)} (profile ${profile})`,
+    sources: { baseUrl: url.source, key: key?.source },
+    warning,
+  };
+}
+
+/** A setting and where it comes from. */
+interface Setting {
+  readonly value: string | undefined;
+  readonly source: string;
+}
+
+function firstSetting(settings: readonly Setting[]): { value: string; source: string } | undefined {
+  return settings.flatMap(({ value, source }) => (value === undefined ? [] : [{ value, source }]))[0];
+}
+
+/** Says in words why resolved credentials can't be used, and which setting to correct; undefined where they can. */
+export function faultOf({ baseUrl, key, sources }: Credentials): string | undefined {
+  if (!URL.canParse(baseUrl) || !/^https?:\/\//i.test(baseUrl)) return `"${shown(baseUrl)}" is no http or https URL; correct the base URL in ${sources.baseUrl}`;
+  if (key !== undefined && !/^[\x21-\x7e]+$/.test(key)) return `the API key holds characters that no key has; correct it in ${sources.key ?? ''}`;
+  return undefined;
 }
 
 /** A URL may carry a password, which is nobody's to read. */

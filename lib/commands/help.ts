@@ -20,7 +20,9 @@ export class HelpCommand extends Command {
       'Start here, with no account:  fountain acp --local   (the entry for an editor)',
       'More about a command:         fountain COMMAND --help',
     ];
-    this.context.stdout.write(`${lines.join('\n')}\n`);
-    return Promise.resolve(0);
+    // Where no command was named, whoever reads stdout may expect a protocol there.
+    const asked = this.path.length > 0;
+    (asked ? this.context.stdout : this.context.stderr).write(`${lines.join('\n')}\n`);
+    return Promise.resolve(asked ? 0 : 2);
   }
 }

@@ -1,15 +1,19 @@
 import { filter, type Observable } from 'rxjs';
 import type { Context } from '../context.ts';
-import { unknownSession } from '../protocol/errors.ts';
+import { invalidParams, unknownSession } from '../protocol/errors.ts';
 import type { JsonObject } from '../protocol/jsonrpc.ts';
 import type { Session } from '../session.ts';
 
-/** Returns the session that a request names; throws the error that makes clients fall back to a new one. */
+/**
+ * Returns the session that a request names.
+ *
+ * @throws AcpError -32602 where it names none; -32002 for one that is not open, which makes clients fall back to a new one.
+ */
 export function sessionOf({ sessionId }: JsonObject, { connection }: Context): Session {
-  const session = typeof sessionId === 'string' ? connection.sessions.get(sessionId) : undefined;
+  if (typeof sessionId !== 'string' || sessionId === '') throw invalidParams('there is no sessionId, or it is no string');
+  const session = connection.sessions.get(sessionId);
   if (session) return session;
-  const name = typeof sessionId === 'string' ? sessionId : JSON.stringify(sessionId ?? null);
-  throw unknownSession(name, `unknown session "${name}"; open it with session/load, or a new one with session/new`);
+  throw unknownSession(sessionId, `unknown session "${sessionId}"; open it with session/load, or a new one with session/new`);
 }
 
 /** The notifications that ask to cancel a session's prompt: `session/cancel`, and `$/cancel_request` for the prompt itself. */

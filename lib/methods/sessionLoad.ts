@@ -34,7 +34,8 @@ export function sessionLoad({ id, params }: RequestFrame, context: Context): Obs
           return concat(
             replayInto(replay, session, context),
             agentOf(conversation, instance, context).pipe(map((agent) => [resultLine(id, { models: modelsOf(agent) })])),
-            follow(replay, conversation, session, context),
+            // What there is to follow is known when the replay has ended.
+            defer(() => follow(replay, conversation, session, context)),
           );
         }),
       ),
@@ -95,8 +96,10 @@ function follow({ openTurn, openRequests }: Replay, { status }: Conversation, se
       openRequests: [...openRequests.keys()],
       anyTurn: true,
     };
+    // A turn without a name can't be told from the one that a prompt of this client begins.
+    const yielded$ = session.begun$.pipe(filter(() => typeof session.openTurn?.id !== 'string'));
     // Nobody is left to show it to; what is asked at that moment is denied first.
-    const signal$ = session.event$.pipe(bindTurn(window), takeUntil(context.left$), share());
+    const signal$ = session.event$.pipe(bindTurn(window), takeUntil(merge(context.left$, yielded$)), share());
     return merge(
       forwardTurn(signal$, session, context),
       forwardMessages(of([...openRequests.values()]).pipe(filter(({ length }) => length > 0)), signal$, session, context),

@@ -1,4 +1,5 @@
 import type { Writable } from 'node:stream';
+import { withoutSecrets } from '../protocol/secrets.ts';
 
 /** How much is said on stderr, from most to least. */
 export const logLevels = ['debug', 'info', 'warn', 'error'] as const;
@@ -12,8 +13,8 @@ export type Log = (level: LogLevel, message: string) => void;
 /** As much as may wait for a reader of stderr before debug messages are dropped, in bytes. */
 const maxWaiting = 1024 * 1024;
 
-/** What looks like a key, whoever put it into a message. */
-const secrets = /\bftn_[\w-]+|\bBearer\s+\S+/g;
+/** What moves a terminal's cursor, changes its colours or rings its bell: a message may quote whatever a server sent. */
+const controls = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g;
 
 /**
  * Returns the log for stderr: one line a message, from a level on.
@@ -27,6 +28,6 @@ export function createStderrLog(stderr: Writable, level: LogLevel): Log {
   return (entryLevel, message) => {
     if (logLevels.indexOf(entryLevel) < least) return;
     if (entryLevel === 'debug' && stderr.writableLength > maxWaiting) return;
-    stderr.write(`fountain: ${entryLevel === 'info' ? '' : `${entryLevel}: `}${message.replace(secrets, '[secret]').replace(/[\r\n]+/g, ' ')}\n`);
+    stderr.write(`fountain: ${entryLevel === 'info' ? '' : `${entryLevel}: `}${withoutSecrets(message).replace(controls, ' ')}\n`);
   };
 }

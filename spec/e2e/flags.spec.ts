@@ -92,7 +92,13 @@ describe('fountain: help', () => {
     });
   }
 
-  for (const args of [[], ['acpp'], ['--agent', 'coder'], ['acp', '--agent', 'coder', 'acp']]) {
+  it('should show what there is on stderr when no command is named, since whoever reads stdout may expect the protocol', () => {
+    const { status, stdout, stderr } = run();
+    expect({ status, stdout }).to.deep.equal({ status: 2, stdout: '' });
+    expect(stderr).to.match(/fountain acp/).and.to.match(/--help/);
+  });
+
+  for (const args of [['acpp'], ['--agent', 'coder'], ['acp', '--agent', 'coder', 'acp']]) {
     it(`should refuse "fountain ${args.join(' ')}" in one line`, () => {
       const { status, stdout, stderr } = run(...args);
       expect(status).to.equal(2);
