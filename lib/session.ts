@@ -22,6 +22,10 @@ export interface SessionOptions {
   /** Id of the last event seen; undefined where it is not known how far the conversation has got. */
   readonly after: number | undefined;
   readonly instance$: Observable<Instance>;
+  /** Streams that are followed, as a comma list; empty for all. @defaultValue `acp,stage` */
+  readonly streams?: string;
+  /** Whether each event carries its JSON as it came. */
+  readonly keepsJson?: boolean;
   /** Silence after which a followed stream is given up, in milliseconds. */
   readonly streamIdleMs: number;
   readonly scheduler: SchedulerLike;
@@ -61,7 +65,7 @@ export class Session {
     this.where = options.where;
     this.after = options.after;
     this.#options = options;
-    this.event$ = defer(() => this.#read('acp,stage', 'follow', this.after ?? 0)).pipe(
+    this.event$ = defer(() => this.#read(options.streams ?? 'acp,stage', 'follow', this.after ?? 0)).pipe(
       tap((events) => this.observe(events)),
       share(),
     );
@@ -122,12 +126,13 @@ export class Session {
   }
 
   #read(streams: string, mode: ResumeOptions['mode'], after: number): Observable<readonly ServerEvent[]> {
-    const { instance$, streamIdleMs, scheduler, random, log } = this.#options;
+    const { instance$, streamIdleMs, scheduler, random, log, keepsJson = false } = this.#options;
     const follows = mode === 'follow';
     return resume({
       open: (from) => instance$.pipe(mergeMap((instance) => instance.events(this.id, { streams, wait: follows, after: from }))),
       after,
       mode,
+      keepsJson,
       wanted: () => !follows || this.#windows > 0,
       idleMs: streamIdleMs,
       scheduler,

@@ -10,7 +10,7 @@ import { describe } from '../protocol/errors.ts';
  * @param onInterrupted - Called when the instance has confirmed it.
  * @see Specification, "The protocol surface": `session/cancel`
  */
-export function interrupt(conversationId: string, { instance$, scheduler, log }: Context, onInterrupted?: () => void): Observable<never> {
+export function interrupt(conversationId: string, { instance$, scheduler, log }: Pick<Context, 'instance$' | 'scheduler' | 'log'>, onInterrupted?: () => void): Observable<never> {
   return instance$.pipe(
     mergeMap((instance) => instance.interrupt(conversationId)),
     tap(() => onInterrupted?.()),

@@ -40,7 +40,7 @@ export interface SubmitPromptOptions {
  *
  * @see Fountain HTTP and SSE contract, "POST /prompts" and "Design edges", 10
  */
-export function submitPrompt({ session, head, submission, prompt, cancel$ }: SubmitPromptOptions, context: Context): Observable<Submission> {
+export function submitPrompt({ session, head, submission, prompt, cancel$ }: SubmitPromptOptions, context: Pick<Context, 'instance$' | 'scheduler' | 'log'>): Observable<Submission> {
   const wait = (ms: number) => race(timer(ms, context.scheduler), cancel$).pipe(take(1));
   const find = () => findTurn(session, head, submission.client_request_id);
   const submit = (attempt: number): Observable<Submission> =>

@@ -19,6 +19,8 @@ export interface DecodeEventsOptions {
    * event, in a live stream it may end within one, which then comes again after a resume.
    */
   readonly takeLast: boolean;
+  /** Whether each event carries its JSON as it came. */
+  readonly keepsJson?: boolean;
 }
 
 /**
@@ -31,10 +33,10 @@ export interface DecodeEventsOptions {
  *
  * @see WHATWG HTML 9.2.6, "Interpreting an event stream"
  */
-export function decodeEvents({ takeLast }: DecodeEventsOptions): OperatorFunction<Uint8Array, EventBatch> {
+export function decodeEvents({ takeLast, keepsJson = false }: DecodeEventsOptions): OperatorFunction<Uint8Array, EventBatch> {
   return (chunk$) =>
     defer(() => {
-      const decoder = new EventDecoder();
+      const decoder = new EventDecoder(keepsJson);
       return chunk$.pipe(
         endWith(undefined),
         map((chunk) => (chunk === undefined ? decoder.end(takeLast) : decoder.push(chunk))),
@@ -44,6 +46,7 @@ export function decodeEvents({ takeLast }: DecodeEventsOptions): OperatorFunctio
 }
 
 class EventDecoder {
+  readonly #keepsJson: boolean;
   #events: ServerEvent[] = [];
   #notes: string[] = [];
   #retryMs: number | undefined;
@@ -53,6 +56,10 @@ class EventDecoder {
     (message) => this.#onMessage(message),
   );
   readonly #lines = new LineReader((line) => this.#onLine(line, line.indexOf(colon)));
+
+  constructor(keepsJson: boolean) {
+    this.#keepsJson = keepsJson;
+  }
 
   push(chunk: Uint8Array): EventBatch {
     this.#lines.push(chunk);
@@ -74,7 +81,7 @@ class EventDecoder {
     if (data === '') return;
     const event = readEvent(id, data);
     if (typeof event === 'string') this.#notes.push(event);
-    else this.#events.push(event);
+    else this.#events.push(this.#keepsJson ? { ...event, json: data } : event);
   }
 
   #take(): EventBatch {

@@ -12,6 +12,8 @@ export interface ResumeOptions {
   readonly after: number;
   /** `follow` reconnects after a clean end; `history` is complete with it. */
   readonly mode: 'follow' | 'history';
+  /** Whether each event carries its JSON as it came. */
+  readonly keepsJson?: boolean;
   /** Whether anybody still waits for events; asked when a connection ends. */
   readonly wanted: () => boolean;
   /** Silence after which a connection is taken for dead: three heartbeats. */
@@ -90,14 +92,14 @@ class Line {
   }
 
   connect(): Observable<EventBatch> {
-    const { open, scheduler, mode, onClosed } = this.#options;
+    const { open, scheduler, mode, keepsJson = false, onClosed } = this.#options;
     this.#events = false;
     this.#bytes = false;
     this.#clean = false;
     return open(this.#after).pipe(
       timeout({ each: this.#silenceMs, scheduler, with: () => throwError(() => new SilenceError('the connection went silent')) }),
       tap({ next: (chunk) => this.#onBytes(chunk), complete: () => (this.#clean = true) }),
-      decodeEvents({ takeLast: mode === 'history' }),
+      decodeEvents({ takeLast: mode === 'history', keepsJson }),
       tap((batch) => this.#onBatch(batch)),
       finalize(() => onClosed?.()),
     );

@@ -81,4 +81,6 @@ export interface ServerEvent {
   readonly stage: string;
   readonly state: string;
   readonly turn_id: string | null;
+  /** The event's JSON as it came; only where the reader asked for it. */
+  readonly json?: string;
 }
