@@ -13,7 +13,13 @@ export const maxTitleCodePoints = 255;
 /** Unicode White_Space; `\s` differs from it by U+FEFF, which is no white space, and U+0085, which is. */
 const whiteSpace = /[\u0009-\u000d\u0020\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/gu;
 
-const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' });
+let segmenter: Intl.Segmenter | undefined;
+
+/** Made with the first title: to make one takes as long as starting half of the program. */
+function graphemesOf(text: string): Intl.Segments {
+  segmenter ??= new Intl.Segmenter('en', { granularity: 'grapheme' });
+  return segmenter.segment(text);
+}
 
 /**
  * Returns the title in its normal form, or null where nothing is left of it.
@@ -28,7 +34,7 @@ export function normalizeTitle(title: string): string | null {
   let kept = '';
   let count = 0;
   let codePoints = 0;
-  for (const { segment } of graphemes.segment(flat)) {
+  for (const { segment } of graphemesOf(flat)) {
     codePoints += Array.from(segment).length;
     if (count === maxTitleGraphemes || codePoints > maxTitleCodePoints) break;
     kept += segment;
@@ -41,7 +47,7 @@ export function normalizeTitle(title: string): string | null {
  * Whether an explicit title, already collapsed, fits as it is. An explicit title is refused rather than cut.
  */
 export function titleFits(title: string): boolean {
-  return Array.from(title).length <= maxTitleCodePoints && Array.from(graphemes.segment(title)).length <= maxTitleGraphemes;
+  return Array.from(title).length <= maxTitleCodePoints && Array.from(graphemesOf(title)).length <= maxTitleGraphemes;
 }
 
 /** Returns the title without NULs, its white space collapsed and both ends trimmed, at whatever length. */

@@ -103,9 +103,9 @@ describe('resume', () => {
   }));
 
   it('should begin with short waits again, and a new budget, when an event came', marbles((m) => {
-    const fails = m.cold<Uint8Array>('#', undefined, reset);
-    const brings = m.cold('oa#', bytes, reset);
-    const { event$, asked } = over([fails, fails, fails, brings, m.cold('ob', bytes)], m);
+    const fails$ = m.cold<Uint8Array>('#', undefined, reset);
+    const brings$ = m.cold('oa#', bytes, reset);
+    const { event$, asked } = over([fails$, fails$, fails$, brings$, m.cold('ob', bytes)], m);
     // 250 + 500 + 1,000 ms; the event's own connection takes 2 ms; then 250 ms again
     m.expectObservable(event$, '^ 3s !').toBe('1751ms a 251ms b', events);
     m.flush();
@@ -155,7 +155,7 @@ describe('resume', () => {
   }));
 
   it('should wait as long as the stream asks with retry:, at every kind of end', marbles((m) => {
-    const ends = [m.cold('or|', bytes), m.cold('oa|', bytes), m.cold('#', undefined, reset), m.cold('ob', bytes)];
+    const ends = [m.cold('or|', bytes), m.cold('oa|', bytes), m.cold<Uint8Array>('#', undefined, reset), m.cold('ob', bytes)];
     const { event$ } = over(ends, m);
     m.expectObservable(event$, '^ 10s !').toBe('3003ms a 6001ms b', events);
   }));
@@ -235,7 +235,7 @@ describe('resume', () => {
   }));
 
   it('should not open another connection when its subscriber leaves while it waits', marbles((m) => {
-    const { event$, asked } = over([m.cold('#', undefined, reset)], m);
+    const { event$, asked } = over([m.cold<Uint8Array>('#', undefined, reset)], m);
     m.expectObservable(event$, '^ 249ms !').toBe('-');
     m.flush();
     expect(asked).to.have.lengthOf(1);

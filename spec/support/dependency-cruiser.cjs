@@ -9,7 +9,7 @@ module.exports = {
     { name: 'only-the-edge-has-sources-and-sinks', severity: 'error', from: { path: '^lib', pathNot: '^lib/(run\\.ts|commands|sources|sinks|client|local|instance)' }, to: { path: '^lib/(sources|sinks)' } },
     { name: 'adapter-and-instance-share-the-protocol-alone', severity: 'error', from: { path: '^lib/instance' }, to: { path: '^lib/(?!instance|protocol)' } },
     { name: 'adapter-is-free-of-the-instance', severity: 'error', from: { path: '^lib/(run|pipeline|context|methods|operators|sources|sinks|client)' }, to: { path: '^lib/instance' } },
-    { name: 'nothing-imports-commands', severity: 'error', from: { path: '^lib', pathNot: '^lib/(cli\\.ts|commands)' }, to: { path: '^lib/commands' } },
+    { name: 'nothing-imports-commands', severity: 'error', from: { path: '^lib', pathNot: '^lib/(main\\.ts|commands)' }, to: { path: '^lib/commands' } },
   ],
   options: {
     tsConfig: { fileName: 'tsconfig.json' },
