@@ -4,8 +4,3 @@ export function globalFlagsLast(args: readonly string[]): readonly string[] {
   if (first.startsWith('--profile=')) return [...globalFlagsLast(args.slice(1)), first];
   return first === '--profile' && second !== undefined ? [...globalFlagsLast(rest), first, second] : args;
 }
-
-/** Whether arguments call the adapter itself: an editor waits for it, so it is started without the other commands. */
-export function callsAdapter(args: readonly string[]): boolean {
-  return args[0] === 'acp' && !args.includes('--help') && !args.includes('-h');
-}

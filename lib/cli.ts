@@ -1,6 +1,6 @@
 import type { Readable, Writable } from 'node:stream';
-import { Builtins, Cli, UsageError, type BaseContext, type CommandClass } from 'clipanion';
-import { describe } from './protocol/errors.ts';
+import { Builtins, Cli, type BaseContext, type CommandClass } from 'clipanion';
+import { firstLine, isUsageError, usageExitCode, usageWords } from './usage.ts';
 import { version } from './version.ts';
 
 /** The process's streams and what it was called with. */
@@ -10,9 +10,6 @@ export interface CliOptions {
   readonly stdout: Writable;
   readonly stderr: Writable;
 }
-
-/** Exit code of a call that can't be understood. */
-const usageExitCode = 2;
 
 /**
  * Runs the command that the arguments name, out of the given ones.
@@ -38,32 +35,18 @@ export async function runCli(commands: readonly CommandClass[], { args, stdin, s
     const exitCode = await cli.run(command, context);
     if (fault === undefined) return exitCode;
   } catch (error) {
-    stderr.write(`fountain: ${parseWords(error, args)}\n`);
+    stderr.write(parseWords(error, args));
     return usageExitCode;
   }
-  if (isUsageError(fault)) stderr.write(`fountain: ${usageWords(fault)}\n`);
-  else stderr.write(`fountain: ${firstLine(fault)}\n`);
+  stderr.write(isUsageError(fault) ? usageWords(fault) : `fountain: ${firstLine(fault)}\n`);
   return isUsageError(fault) ? usageExitCode : 1;
-}
-
-function isUsageError(error: unknown): boolean {
-  return error instanceof UsageError;
-}
-
-/** Clipanion shows the usage behind its message; one line is enough, and names the way to more. */
-function usageWords(error: unknown): string {
-  return `${firstLine(error).replace(/[.:]$/, '')}; see "fountain --help"`;
 }
 
 /** What clipanion says of a command that there is not goes on for lines, and names none. */
 function parseWords(error: unknown, args: readonly string[]): string {
   const words = args.filter((argument) => !argument.startsWith('-')).slice(0, 2).join(' ');
   if (error instanceof Error && error.name === 'UnknownSyntaxError' && /^Command not found/.test(error.message)) {
-    return `there is no command "${words}"; see "fountain --help"`;
+    return usageWords(`there is no command "${words}"`);
   }
   return usageWords(error);
-}
-
-function firstLine(error: unknown): string {
-  return (describe(error).split('\n')[0] ?? '').trim();
 }

@@ -1,7 +1,7 @@
-import { callsAdapter, globalFlagsLast } from './arguments.ts';
-import { runCli, type CliOptions } from './cli.ts';
-import { AcpCommand } from './commands/acp.ts';
-import { describe } from './protocol/errors.ts';
+import { globalFlagsLast } from './arguments.ts';
+import { readPlainFlags } from './commands/acpFlags.ts';
+import { runAcp, type Streams } from './commands/runAcp.ts';
+import { firstLine, isUsageError, usageExitCode, usageWords } from './usage.ts';
 import { version } from './version.ts';
 
 /** How long the last words may take to leave, in milliseconds. */
@@ -15,14 +15,24 @@ function exit(code: number): void {
 }
 
 function onFault(error: unknown): void {
-  process.stderr.write(`fountain: a fault of fountain ${version}: ${describe(error).split('\n')[0] ?? ''}; please report it\n`);
+  process.stderr.write(`fountain: a fault of fountain ${version}: ${firstLine(error)}; please report it\n`);
   exit(1);
 }
 
-async function start(options: CliOptions): Promise<number> {
-  if (callsAdapter(options.args)) return runCli([AcpCommand], options);
-  const { runAnyCommand } = await import('./commands/all.ts');
-  return runAnyCommand(options);
+/** The adapter is started without the other commands, since an editor waits for it. */
+async function start(args: readonly string[], streams: Streams): Promise<number> {
+  const flags = args[0] === 'acp' ? readPlainFlags(args.slice(1)) : undefined;
+  if (flags === undefined) {
+    const { runAnyCommand } = await import('./commands/all.ts');
+    return runAnyCommand({ args, ...streams });
+  }
+  try {
+    return await runAcp(flags, streams);
+  } catch (error) {
+    if (!isUsageError(error)) throw error;
+    streams.stderr.write(usageWords(error));
+    return usageExitCode;
+  }
 }
 
 process.on('uncaughtException', onFault);
@@ -32,4 +42,4 @@ process.stdout.on('error', () => undefined);
 process.stderr.on('error', () => undefined);
 
 const { stdin, stdout, stderr } = process;
-void start({ args: globalFlagsLast(process.argv.slice(2)), stdin, stdout, stderr }).then(exit, onFault);
+void start(globalFlagsLast(process.argv.slice(2)), { stdin, stdout, stderr }).then(exit, onFault);

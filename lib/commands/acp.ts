@@ -1,12 +1,6 @@
-import { Command, Option, UsageError } from 'clipanion';
-import type { PermissionPolicy, Verdict } from '../protocol/fountain.ts';
-import { run } from '../run.ts';
-import { logLevels, type LogLevel } from '../sinks/toStderr.ts';
-import { version } from '../version.ts';
+import { Command, Option } from 'clipanion';
 import { profileOption } from './options.ts';
-
-const verdicts: readonly string[] = ['auto_allow', 'ask', 'auto_deny'] satisfies Verdict[];
-const sandboxModes = ['ephemeral', 'persistent'];
+import { runAcp } from './runAcp.ts';
 
 /** `fountain acp`: the process that an ACP client spawns. */
 export class AcpCommand extends Command {
@@ -44,58 +38,7 @@ export class AcpCommand extends Command {
   readonly profile = profileOption();
 
   override execute(): Promise<number> {
-    const { stdin, stderr } = this.context;
-    return run({
-      version,
-      agent: this.agent || undefined,
-      vault: this.vault || undefined,
-      environment: this.environment || undefined,
-      sandboxMode: oneOf('--sandbox-mode', this.sandboxMode || undefined, sandboxModes),
-      sandbox: this.sandbox || undefined,
-      permission: parsePermission(this.permission ?? ''),
-      profile: this.profile,
-      local: this.local,
-      drain: this.drain,
-      logLevel: parseLogLevel(this.logLevel),
-      stdin,
-      stdout: process.stdout,
-      stderr,
-      env: process.env,
-    });
+    const { agent, vault, environment, sandboxMode, sandbox, permission, logLevel, profile, local, drain } = this;
+    return runAcp({ agent, vault, environment, sandboxMode, sandbox, permission, logLevel, profile, local, drain }, this.context);
   }
-}
-
-/**
- * Reads the value of `--permission`: a verdict for everything, or `key=verdict` pairs; undefined where it is empty.
- *
- * @throws UsageError for a verdict that there is not, or a pair without a key.
- * @see Specification, "Permission prompts"
- */
-export function parsePermission(value: string): PermissionPolicy | undefined {
-  const parts = value.split(',').map((part) => part.trim()).filter((part) => part !== '');
-  if (parts.length === 0) return undefined;
-  return Object.fromEntries(
-    parts.map((part) => {
-      const equals = part.lastIndexOf('=');
-      const key = equals === -1 ? 'default' : part.slice(0, equals).trim();
-      const verdict = part.slice(equals + 1).trim();
-      if (key === '') throw new UsageError(`--permission: "${part}" names no tool; write it as in execute=ask`);
-      if (!isVerdict(verdict)) throw new UsageError(`--permission: "${verdict}" is no verdict; there are ${verdicts.join(', ')}`);
-      return [key, verdict];
-    }),
-  );
-}
-
-function isVerdict(value: string): value is Verdict {
-  return verdicts.includes(value);
-}
-
-function parseLogLevel(value: string): LogLevel {
-  const level = oneOf('--log-level', value === 'warning' ? 'warn' : value, logLevels);
-  return logLevels.find((known) => known === level) ?? 'info';
-}
-
-function oneOf(flag: string, value: string | undefined, known: readonly string[]): string | undefined {
-  if (value === undefined || known.includes(value)) return value;
-  throw new UsageError(`${flag}: "${value}" is none of ${known.join(', ')}`);
 }
