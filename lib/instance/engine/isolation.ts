@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, realpathSync } from 'node:fs';
+import { homedir } from 'node:os';
 import path from 'node:path';
 import type { Isolation, RuntimeCommand } from './context.ts';
 import { homeAlias } from './sandboxFolder.ts';
@@ -48,7 +49,22 @@ function resolverBinds(): string[] {
 /** The folders that a program outside of the system paths is read from: its own, its package's, and Node's. */
 function programPaths(command: string, args: readonly string[], env: Readonly<Record<string, string>>): string[] {
   const files = [located(command, env), ...args.filter((argument) => path.isAbsolute(argument)), process.execPath];
-  return files.flatMap((file) => (file !== null && existsSync(file) ? [path.dirname(file), programRoot(realpathSync(file))] : []));
+  return files.flatMap((file) => {
+    if (file === null || !existsSync(file)) return [];
+    const real = realpathSync(file);
+    return [path.dirname(file), programRoot(real), ...modulesAbove(real)];
+  });
+}
+
+/** Folders in which Node looks for packages of a program. */
+function modulesAbove(file: string): string[] {
+  return foldersAbove(file).map((folder) => path.join(folder, 'node_modules'));
+}
+
+/** From a file's own folder outwards, without the root of all. */
+function foldersAbove(file: string): string[] {
+  const folder = path.dirname(file);
+  return folder === path.dirname(folder) ? [] : [folder, ...foldersAbove(folder)];
 }
 
 function located(command: string, env: Readonly<Record<string, string>>): string | null {
@@ -57,10 +73,13 @@ function located(command: string, env: Readonly<Record<string, string>>): string
   return folders.map((folder) => path.join(folder, command)).find((file) => existsSync(file)) ?? null;
 }
 
-/** The outermost folder with packages, else the prefix above `bin`, else the program's folder. */
+/** The outermost folder with packages, else the program's own package, else the prefix above `bin`, else the program's folder. */
 function programRoot(file: string): string {
   const packages = file.indexOf(`${path.sep}node_modules${path.sep}`);
   if (packages !== -1) return file.slice(0, packages);
+  const home = homedir();
+  const ownPackage = foldersAbove(file).find((folder) => folder !== home && existsSync(path.join(folder, 'package.json')));
+  if (ownPackage !== undefined && !home.startsWith(ownPackage + path.sep)) return ownPackage;
   const folder = path.dirname(file);
   return path.basename(folder) === 'bin' ? path.dirname(folder) : folder;
 }
