@@ -55,7 +55,10 @@ class EventDecoder {
     () => undefined,
     (message) => this.#onMessage(message),
   );
-  readonly #lines = new LineReader((line) => this.#onLine(line, line.indexOf(colon)));
+  readonly #lines = new LineReader((line) => {
+    // Comments and event names say nothing that is used; to leave them out here saves decoding them.
+    if (line[0] !== colon && line[0] !== letterE) this.#onLine(line, line.indexOf(colon));
+  });
 
   constructor(keepsJson: boolean) {
     this.#keepsJson = keepsJson;
@@ -94,6 +97,8 @@ class EventDecoder {
 }
 
 const colon = 0x3a;
+/** No other field begins with it. */
+const letterE = 0x65;
 const carriageReturn = 0x0d;
 const lineFeed = 0x0a;
 
@@ -111,10 +116,15 @@ class LineReader {
   push(chunk: Uint8Array): void {
     let start = this.#afterCarriageReturn && chunk[0] === lineFeed ? 1 : 0;
     if (chunk.length > 0) this.#afterCarriageReturn = false;
-    for (let end = lineEnd(chunk, start); end !== -1; end = lineEnd(chunk, start)) {
+    let carriageReturnAt = chunk.indexOf(carriageReturn, start);
+    for (;;) {
+      const feed = chunk.indexOf(lineFeed, start);
+      const end = carriageReturnAt !== -1 && (feed === -1 || carriageReturnAt < feed) ? carriageReturnAt : feed;
+      if (end === -1) break;
       this.#line(chunk.subarray(start, end));
       start = end + 1;
-      if (chunk[end] === lineFeed) continue;
+      if (end !== carriageReturnAt) continue;
+      carriageReturnAt = chunk.indexOf(carriageReturn, start);
       this.#afterCarriageReturn = start === chunk.length;
       if (chunk[start] === lineFeed) start += 1;
     }
@@ -137,13 +147,6 @@ class LineReader {
   }
 }
 
-/** Index of the LF or CR that ends the line; -1 where the chunk ends first. */
-function lineEnd(chunk: Uint8Array, start: number): number {
-  const feed = chunk.indexOf(lineFeed, start);
-  const carriageReturnAt = chunk.subarray(start, feed === -1 ? chunk.length : feed).indexOf(carriageReturn);
-  return carriageReturnAt === -1 ? feed : start + carriageReturnAt;
-}
-
 /** Returns the event, or words about why it is none. */
 function readEvent(id: string, data: string): ServerEvent | string {
   const row = parse(data);
@@ -151,15 +154,16 @@ function readEvent(id: string, data: string): ServerEvent | string {
   if (!isJsonObject(row)) return 'skipped an event whose data is not a JSON object';
   const { kind, stream, stage, state, turn_id: turnId } = row;
   if (kind !== 'output' && kind !== 'stage') return 'skipped an event of an unknown kind';
-  return {
-    ...eventId(id),
+  const event = {
     kind,
     stream: text(stream),
     data: dataText(row['data']),
     stage: text(stage),
     state: text(state),
     turn_id: typeof turnId === 'string' ? turnId : null,
-  };
+  } as const;
+  const number = eventId(id);
+  return number === undefined ? event : { id: number, ...event };
 }
 
 function parse(data: string): unknown {
@@ -171,9 +175,9 @@ function parse(data: string): unknown {
 }
 
 /** An id that is no positive integer is none: it could not be compared, so it must not move the resume position. */
-function eventId(text: string): { id?: number } {
+function eventId(text: string): number | undefined {
   const id = /^\d{1,16}$/.test(text) ? Number(text) : 0;
-  return id > 0 && Number.isSafeInteger(id) ? { id } : {};
+  return id > 0 && Number.isSafeInteger(id) ? id : undefined;
 }
 
 /** A stage event's metadata may come as an object in place of its text. */

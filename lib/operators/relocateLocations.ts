@@ -1,5 +1,5 @@
 import { map, type MonoTypeOperatorFunction } from 'rxjs';
-import { memberAt, removeMember, setMember } from '../protocol/jsonText.ts';
+import { moveMember } from '../protocol/jsonText.ts';
 import { toolCallOf, type StoredMessage } from '../protocol/stored.ts';
 
 /** Where a tool call's sandbox paths go. */
@@ -23,12 +23,5 @@ export function relocateLocations(): MonoTypeOperatorFunction<readonly StoredMes
 export function withRelocatedLocations(message: StoredMessage): StoredMessage {
   const found = toolCallOf(message);
   if ((found?.toolCall['locations'] ?? null) === null) return message;
-  const { path } = found ?? { path: [] };
-  return { ...message, text: moveToMeta(message.text, path, 'locations', sandboxLocations) };
-}
-
-function moveToMeta(text: string, path: readonly string[], key: string, metaKey: string): string {
-  const value = memberAt(text, [...path, key]);
-  if (value === undefined) return text;
-  return setMember(removeMember(text, [...path, key]), [...path, '_meta'], metaKey, text.slice(value.valueStart, value.valueEnd));
+  return { ...message, text: moveMember(message.text, found?.path ?? [], 'locations', '_meta', sandboxLocations) };
 }

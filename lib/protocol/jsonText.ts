@@ -24,11 +24,16 @@ export function members(text: string, open: number): readonly Member[] {
     const keyEnd = stringEnd(text, at);
     const valueStart = skipSpace(text, text.indexOf(':', keyEnd) + 1);
     const valueEnd = skipValue(text, valueStart);
-    found.push({ key: JSON.parse(text.slice(at, keyEnd)) as string, keyStart: at, valueStart, valueEnd });
+    found.push({ key: keyOf(text, at, keyEnd), keyStart: at, valueStart, valueEnd });
     at = skipSpace(text, valueEnd);
     if (text.charCodeAt(at) === comma) at = skipSpace(text, at + 1);
   }
   return found;
+}
+
+function keyOf(text: string, start: number, end: number): string {
+  const key = text.slice(start + 1, end - 1);
+  return key.includes('\\') ? (JSON.parse(text.slice(start, end)) as string) : key;
 }
 
 /** Returns the member that a JSON parser would take: the last one of that key. */
@@ -73,6 +78,28 @@ export function removeMember(text: string, path: readonly string[]): string {
   return removeMember(edited, path);
 }
 
+/**
+ * Returns the text with a member moved into the object that is another member beside it, under a key there; in one scan
+ * where neither is repeated. The text is as it is where there is nothing to move.
+ *
+ * @param path - Keys to the object that holds both.
+ */
+export function moveMember(text: string, path: readonly string[], key: string, into: string, underKey: string): string {
+  const open = openingBrace(text, path);
+  const all = open === undefined ? [] : members(text, open);
+  const index = all.findLastIndex((candidate) => candidate.key === key);
+  const moved = all[index];
+  if (moved === undefined) return text;
+  const value = text.slice(moved.valueStart, moved.valueEnd);
+  const plain = all.every(({ key: other }, at) => other !== into && (other !== key || at === index));
+  if (!plain) return setMember(removeMember(text, [...path, key]), [...path, into], underKey, value);
+  const [previous, next] = [all[index - 1], all[index + 1]];
+  const member = `${JSON.stringify(into)}:{${JSON.stringify(underKey)}:${value}}`;
+  const end = all.at(-1)?.valueEnd ?? 0;
+  if (next !== undefined) return `${text.slice(0, moved.keyStart)}${text.slice(next.keyStart, end)},${member}${text.slice(end)}`;
+  return previous === undefined ? text.slice(0, moved.keyStart) + member + text.slice(end) : `${text.slice(0, previous.valueEnd)},${member}${text.slice(end)}`;
+}
+
 /** Returns the text with a member set in the object at the path of keys; objects that are missing on the way are made. */
 export function setMember(text: string, path: readonly string[], key: string, value: string): string {
   const open = openingBrace(text, path);
@@ -87,7 +114,7 @@ export function setMember(text: string, path: readonly string[], key: string, va
 /** Returns the text on one line. Raw line ends stand between tokens only, since JSON strings can't hold them. */
 export function onOneLine(text: string): string {
   const trimmed = text.trim();
-  return /[\r\n]/.test(trimmed) ? trimmed.replace(/[\r\n]+/g, ' ') : trimmed;
+  return trimmed.includes('\n') || trimmed.includes('\r') ? trimmed.replace(/[\r\n]+/g, ' ') : trimmed;
 }
 
 /** Returns the texts of an array's elements, in order; the array's `[` is at `open`. */
