@@ -1,7 +1,7 @@
 // An ACP agent that does what its prompt says: the text is a JSON list of steps. Plain JavaScript, so that it starts fast.
 import { spawn } from 'node:child_process';
 import { appendFileSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
-import { createInterface } from 'node:readline';
+import { eachLine } from './eachLine.mjs';
 
 const options = new Set(process.argv.slice(2));
 const pending = new Map();
@@ -113,7 +113,7 @@ if (options.has('--stubborn')) {
   setInterval(() => undefined, 1000);
 }
 
-createInterface({ input: process.stdin }).on('line', (line) => {
+eachLine(process.stdin, (line) => {
   const message = JSON.parse(line);
   if (process.env.AGENT_LOG) appendFileSync(process.env.AGENT_LOG, `${line}\n`);
   if (message.method === undefined) pending.get(message.id)?.(message.result ?? { outcome: { outcome: 'error' } });

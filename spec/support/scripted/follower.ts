@@ -8,7 +8,8 @@ export type BreakOff = 'end' | 'close' | 'reset';
 /** Breaks a connection off: a reset at once, a close after what is written. */
 export function breakOff(socket: Socket, how: Exclude<BreakOff, 'end'>): void {
   if (how === 'reset') socket.resetAndDestroy();
-  else socket.destroySoon();
+  // What a response has written reaches its socket within this turn of the event loop.
+  else setImmediate(() => socket.destroySoon());
 }
 
 /** Where a follower's bytes go: the response itself, or the compressor before it. */
