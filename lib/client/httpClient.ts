@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import ky, { TimeoutError, type KyInstance, type Options } from 'ky';
+import type { KyInstance } from 'ky';
 import { ApiError, httpErrorCode, httpErrorWords, isApiError } from '../protocol/apiError.ts';
 import { withoutSecrets } from '../protocol/secrets.ts';
 import { createTransport, networkError, type Transport } from './transport.ts';
@@ -41,7 +41,7 @@ export class HttpClient {
   readonly #key: string;
   readonly #headers: Readonly<Record<string, string>>;
   readonly #transport: Transport;
-  readonly #ky: KyInstance;
+  #ky: Promise<KyInstance> | undefined;
 
   constructor({ baseUrl, key, env, userAgent }: HttpClientOptions) {
     if (!URL.canParse(baseUrl) || !/^https?:\/\//i.test(baseUrl)) throw new ApiError(`"${baseUrl}" is no http or https URL`, { maybeDone: false });
@@ -51,20 +51,43 @@ export class HttpClient {
     this.#root = `${baseUrl.replace(/\/+$/, '')}/api/`;
     this.#headers = { ...(key !== undefined && { authorization: `Bearer ${key}` }), 'user-agent': userAgent };
     this.#transport = createTransport(env);
-    this.#ky = ky.create({ retry: 0, timeout: callTimeoutMs, throwHttpErrors: false, fetch: (input, init) => this.#fetch(input as Request, init) });
   }
 
   /** Resolves with the JSON of a good answer; undefined where its body is empty. */
   async call(method: string, path: string, signal: AbortSignal, body?: object): Promise<unknown> {
-    const options: Options = { method, signal, headers: { ...this.#headers, accept: 'application/json' }, ...(body && { json: body }) };
+    return method === 'GET' ? this.#get(path, signal) : this.#send(method, path, signal, body);
+  }
+
+  /** Reads need none of what ky does, and it loads Node's whole fetch: a conversation is reopened sooner without. */
+  async #get(path: string, signal: AbortSignal): Promise<unknown> {
+    const deadline = AbortSignal.timeout(callTimeoutMs);
+    const headers = { ...this.#headers, accept: 'application/json' };
+    try {
+      const request = { method: 'GET', url: new URL(this.#root + path), headers, signal: AbortSignal.any([signal, deadline]), timeoutMs: callTimeoutMs };
+      const response = await this.#transport(request);
+      const { location, 'retry-after': retryAfter } = response.headers;
+      return this.#read(response.statusCode ?? 0, retryAfter ?? null, location ?? null, await bodyOf(response));
+    } catch (error) {
+      throw deadline.aborted ? unanswered(error) : error;
+    }
+  }
+
+  async #send(method: string, path: string, signal: AbortSignal, body: object | undefined): Promise<unknown> {
+    this.#ky ??= this.#createKy();
+    const ky = await this.#ky;
     let response: Response;
     try {
-      response = await this.#ky(this.#root + path, options);
+      response = await ky(this.#root + path, { method, signal, headers: { ...this.#headers, accept: 'application/json' }, ...(body && { json: body }) });
     } catch (error) {
-      if (error instanceof TimeoutError) throw new ApiError(`no answer within ${callTimeoutMs / 1000} s`, { code: 'ETIMEDOUT', maybeDone: true }, error);
+      if (error instanceof Error && error.name === 'TimeoutError') throw unanswered(error);
       throw isApiError(error) ? error : networkError(error);
     }
     return this.#read(response.status, response.headers.get('retry-after'), response.headers.get('location'), await response.text());
+  }
+
+  async #createKy(): Promise<KyInstance> {
+    const { default: ky } = await import('ky');
+    return ky.create({ retry: 0, timeout: callTimeoutMs, throwHttpErrors: false, fetch: (input, init) => this.#fetch(input as Request, init) });
   }
 
   /** Resolves with the body of an answer that is an event stream. */
@@ -105,6 +128,10 @@ export class HttpClient {
     const answer = Object.fromEntries(Object.entries(response.headers).map(([name, value]) => [name, String(value)]));
     return new Response(status === 204 || status === 304 ? null : bytes, { status, headers: answer });
   }
+}
+
+function unanswered(cause: unknown): ApiError {
+  return new ApiError(`no answer within ${callTimeoutMs / 1000} s`, { code: 'ETIMEDOUT', maybeDone: true }, cause);
 }
 
 async function bytesOf(response: IncomingMessage): Promise<Buffer> {
