@@ -1,4 +1,5 @@
-import { catchError, defer, from, throwError, type MonoTypeOperatorFunction, type Observable } from 'rxjs';
+import { asyncScheduler, catchError, defer, from, throwError, type MonoTypeOperatorFunction, type Observable, type SchedulerLike } from 'rxjs';
+import { repeatRead } from '../operators/repeatRead.ts';
 import { isApiError } from '../protocol/apiError.ts';
 import type { Instance } from '../remote.ts';
 import { fromCall } from '../sources/fromCall.ts';
@@ -23,6 +24,8 @@ export interface InstanceOptions {
   readonly userAgent: string;
   /** Whether the client keeps up; event streams are read no faster. */
   readonly gate$: Observable<boolean>;
+  /** For the waits between repeated reads. */
+  readonly scheduler?: SchedulerLike;
 }
 
 /**
@@ -30,29 +33,37 @@ export interface InstanceOptions {
  *
  * Errors: what `target` rejects with; an `ApiError` for a target that can't be one.
  */
-export function instanceAt({ target, onGone, env, userAgent, gate$ }: InstanceOptions): Observable<Instance> {
+export function instanceAt({ target, onGone, env, userAgent, gate$, scheduler = asyncScheduler }: InstanceOptions): Observable<Instance> {
   let known: { target: Target; instance: Instance } | undefined;
   const connect = async (): Promise<Instance> => {
     const { baseUrl, key, where } = await target();
     if (known?.target.baseUrl === baseUrl && known.target.key === key) return known.instance;
     const { createApi } = await import('./api.ts');
-    const instance = toInstance(createApi({ baseUrl, key, env, userAgent }), where, gate$, onGone);
+    const instance = toInstance(createApi({ baseUrl, key, env, userAgent }), { where, gate$, onGone, scheduler });
     known = { target: { baseUrl, key, where }, instance };
     return instance;
   };
   return defer(() => from(connect()));
 }
 
-function toInstance(api: Api, where: string, gate$: Observable<boolean>, onGone: () => void): Instance {
+/** What the calls of one instance stand on. */
+interface InstanceWorld extends Required<Pick<InstanceOptions, 'gate$' | 'onGone' | 'scheduler'>> {
+  readonly where: string;
+}
+
+/** Reads are repeated where that may help; what changes something is the caller's to judge. */
+function toInstance(api: Api, options: InstanceWorld): Instance {
+  const { where, onGone, scheduler, gate$ } = options;
   const once = <T>(call: (signal: AbortSignal) => Promise<T>): Observable<T> => fromCall(call).pipe(noticeGone(onGone));
+  const read = <T>(call: (signal: AbortSignal) => Promise<T>): Observable<T> => once(call).pipe(repeatRead({ scheduler }));
   return {
     where,
-    me: () => once((signal) => api.me(signal)),
-    agent: (nameOrId) => once((signal) => api.agent(nameOrId, signal)),
-    vaultId: (nameOrId) => once((signal) => api.vaultId(nameOrId, signal)),
-    environmentId: (nameOrId) => once((signal) => api.environmentId(nameOrId, signal)),
+    me: () => read((signal) => api.me(signal)),
+    agent: (nameOrId) => read((signal) => api.agent(nameOrId, signal)),
+    vaultId: (nameOrId) => read((signal) => api.vaultId(nameOrId, signal)),
+    environmentId: (nameOrId) => read((signal) => api.environmentId(nameOrId, signal)),
     createConversation: (body) => once((signal) => api.createConversation(body, signal)),
-    conversation: (id) => once((signal) => api.conversation(id, signal)),
+    conversation: (id) => read((signal) => api.conversation(id, signal)),
     prompt: (id, submission) => once((signal) => api.prompt(id, submission, signal)),
     interrupt: (id) => once((signal) => api.interrupt(id, signal)),
     answer: (id, requestId, optionId) => once((signal) => api.answer(id, requestId, optionId, signal)),

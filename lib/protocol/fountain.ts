@@ -33,14 +33,6 @@ export interface Conversation {
   readonly channel_id: string | null;
 }
 
-/** One turn, as far as a client reads it. */
-export interface Turn {
-  readonly id: string;
-  readonly turn_number: number;
-  readonly status: string;
-  readonly client_request_id?: string | null;
-}
-
 /** An image of a prompt: base64 data and its media type. */
 export interface PromptImage {
   readonly data: string;

@@ -10,32 +10,12 @@ export type RequestId = string | number | null;
 /** Any JSON object whose members are not known here. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** A call that is answered exactly once. */
-export interface Request {
-  readonly jsonrpc: '2.0';
-  readonly id: RequestId;
-  readonly method: string;
-  readonly params?: unknown;
-}
-
-/** A call that is never answered. */
-export interface Notification {
-  readonly jsonrpc: '2.0';
-  readonly method: string;
-  readonly params?: unknown;
-}
-
 /** The error member of a response. */
 export interface ErrorObject {
   readonly code: number;
   readonly message: string;
   readonly data?: unknown;
 }
-
-/** The answer to one request: a result or an error, never both. */
-export type Response =
-  | { readonly jsonrpc: '2.0'; readonly id: RequestId; readonly result: unknown }
-  | { readonly jsonrpc: '2.0'; readonly id: RequestId; readonly error: ErrorObject };
 
 /** JSON-RPC's codes, and those that ACP adds in the server range. */
 export const errorCodes = {

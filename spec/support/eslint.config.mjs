@@ -8,7 +8,7 @@ const root = path.dirname(path.dirname(path.dirname(fileURLToPath(import.meta.ur
 
 /** Names of functions that return an Observable: the notation is for what holds one. */
 const functionNames =
-  '^(open|ask|call|answer|next|connect|write|start|wait|find|submit|again|recover|lookUp|idOf|found|countQuestion|once|me|agent|vaultId|environmentId|createConversation|conversation|prompt|interrupt|events|cold|hot)$';
+  '^(open|ask|call|answer|next|connect|write|start|wait|find|submit|again|recover|lookUp|idOf|found|countQuestion|once|read|me|agent|vaultId|environmentId|createConversation|conversation|prompt|interrupt|events|cold|hot)$';
 
 /** The edge: where streams are subscribed and the outside world is touched. */
 const edge = ['lib/main.ts', 'lib/cli.ts', 'lib/run.ts', 'lib/commands/**', 'lib/sources/**', 'lib/sinks/**', 'lib/client/**', 'lib/instance/**', 'lib/local/**'];

@@ -73,7 +73,7 @@ export class Exchange {
       write: async (bytes) => {
         const room = target.write(bytes);
         this.#gzip?.flush(constants.Z_SYNC_FLUSH);
-        if (!room && !this.response.destroyed) await Promise.race([once(target, 'drain'), once(this.response, 'close')]);
+        if (!room && !this.response.destroyed) await roomIn(target, this.response);
       },
       end: () => target.end(),
     };
@@ -94,6 +94,14 @@ export class Exchange {
     this.#gzip.on('error', () => undefined);
     this.#gzip.pipe(this.response);
   }
+}
+
+/** Resolves when a sink takes more, or nobody reads it any more. */
+async function roomIn(target: Gzip | ServerResponse, response: ServerResponse): Promise<void> {
+  const controller = new AbortController();
+  const { signal } = controller;
+  await Promise.race([once(target, 'drain', { signal }), once(response, 'close', { signal })]);
+  controller.abort();
 }
 
 /** Reads a request to its end. */

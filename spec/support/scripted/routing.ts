@@ -129,7 +129,8 @@ function answerPrompt(exchange: Exchange, conversation: ScriptedConversation, { 
     return;
   }
   const turn = accept(exchange.request, conversation);
-  exchange.json(200, { status: 'queued', client_request_id: turn.clientRequestId });
+  const { echoesRequestIds } = conversation.dialect;
+  exchange.json(200, { status: 'queued', ...(echoesRequestIds && { client_request_id: turn.clientRequestId }) });
 }
 
 function answerInterrupt(exchange: Exchange, conversation: ScriptedConversation): void {
